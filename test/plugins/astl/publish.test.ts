@@ -88,7 +88,7 @@ describe('POST /api/v1/astl/publish', () => {
     assert.ok(third.json.index > other.json.index, 'the older one is in force no more');
   });
 
-  it('makes one claim and one manifest of many requests at once', async () => {
+  it('appends one claim and one manifest for many concurrent requests', async () => {
     const body = { entity: 'rush', surfaces: ['a'] };
     const answers = await Promise.all(Array.from({ length: 8 }, () => served.publish(body)));
     assert.deepEqual(
@@ -103,14 +103,14 @@ describe('POST /api/v1/astl/publish', () => {
     assert.equal(claims.length, 1);
   });
 
-  it('lets one of two tenants have an entity that both claim at once', async () => {
+  it('gives an entity to one of two tenants that claim it concurrently', async () => {
     const body = { entity: 'contested', surfaces: ['a'] };
     const answers = await Promise.all([served.publish(body), served.publish(body, served.other)]);
     const statuses = answers.map(({ status }) => status).sort();
     assert.deepEqual(statuses, [200, 403]);
   });
 
-  it('keeps others out of a claimed entity, and claims none without a key', async () => {
+  it('refuses other tenants for a claimed entity, and claims none without a key', async () => {
     const body = { entity: ENTITY, surfaces: ['a'] };
     assert.deepEqual(problem(await served.publish(body, served.other)), [
       ...[403, 'tenant_forbidden', 'entity'],
@@ -123,7 +123,7 @@ describe('POST /api/v1/astl/publish', () => {
     assert.deepEqual(problem(taken), [403, 'tenant_forbidden', 'entity']);
   });
 
-  it('refuses what no manifest may say', async () => {
+  it('refuses an invalid manifest', async () => {
     const refused = async (body: object): Promise<unknown> =>
       problem(await served.publish({ entity: ENTITY, ...body }));
     assert.deepEqual(await refused({}), [400, 'parameter_missing', 'surfaces']);
@@ -190,7 +190,7 @@ describe('POST /api/v1/astl/heartbeat', () => {
     assert.ok((await beat(49_999)) > shorter, 'too late');
   });
 
-  it('is 60,000 where no manifest is in force', async () => {
+  it('is 60,000 if no manifest is in force', async () => {
     await served.publish({ entity: 'plain', surfaces: ['a'] });
     const { json } = await served.beat({ entity: 'plain', surface: 'a' });
     assert.equal(json.heartbeat.interval_ms, 60_000);
@@ -211,7 +211,7 @@ describe('POST /api/v1/astl/heartbeat', () => {
     assert.equal(keyless.status, 401);
   });
 
-  it('carries an event time within the limits of the format', async () => {
+  it('accepts an event time within the limits of the format', async () => {
     const now = served.gateway.clock.wall();
     const body = { entity: ENTITY, surface: 'pay' };
     const { json } = await served.beat({ ...body, event_at_ms: now - 1000 });

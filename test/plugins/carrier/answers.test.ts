@@ -1,4 +1,4 @@
-// What an answer of the carrier gate rests on and proves, what it keeps private, and that it blocks in its errors.
+// An answer of the carrier gate: the receipts that it is based on, what it keeps private, and that errors block.
 // gateway/API.md §8.3.
 
 import assert from 'node:assert/strict';
@@ -14,7 +14,7 @@ describe('plugins/carrier: an answer', () => {
   });
   after(() => carriers.close());
 
-  it('has the receipts that it rests on, and they verify offline', async () => {
+  it('contains the receipts that it is based on, which are valid offline', async () => {
     const key = await carriers.newKey();
     await carriers.enroll(key, 'Audited');
     await carriers.classify(key, VIOLATION);
@@ -56,7 +56,7 @@ describe('plugins/carrier: an answer', () => {
     assert.equal(history.json.entries[4].index, json.receipt.index);
   });
 
-  it('keeps policy, agent and money out of the log, and replays', async () => {
+  it('keeps policy, agent and money out of the log, and is replayed', async () => {
     const key = await carriers.newKey();
     await carriers.enroll(key, 'Private');
     await carriers.classify(key, HARMLESS);
@@ -81,7 +81,7 @@ describe('plugins/carrier: an answer', () => {
     assert.equal(again.text, first.text);
   });
 
-  it('sees the finding that came a moment before, whatever else is asked at once', async () => {
+  it('uses a finding that was logged just before, also with concurrent requests', async () => {
     const key = await carriers.newKey();
     await carriers.enroll(key, 'Racing');
     await carriers.classify(key, HARMLESS);
@@ -96,7 +96,7 @@ describe('plugins/carrier: an answer', () => {
     }
   });
 
-  it('blocks in its error when the log does not answer, and never shows why', async () => {
+  it('blocks with an error if the log does not answer, and hides the cause', async () => {
     const key = await carriers.newKey();
     await carriers.enroll(key, 'Failing');
     await carriers.classify(key, HARMLESS);

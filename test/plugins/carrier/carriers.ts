@@ -1,4 +1,4 @@
-// A gateway with carriers, for tests: keys of tenants of their own, and what is asked of the gate with them.
+// A gateway with carriers for tests: keys of separate tenants, and requests to the gate with them.
 
 import assert from 'node:assert/strict';
 import type { JsonObject } from '../../../log/index.ts';

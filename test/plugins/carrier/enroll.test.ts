@@ -1,4 +1,4 @@
-// Enrollment of an insured: its mandate, its bundle, and who may have which slug.
+// Enrollment of an insured: its mandate, its bundle, and the rules for slugs.
 // gateway/API.md §8.3.
 
 import assert from 'node:assert/strict';
@@ -34,7 +34,7 @@ describe('plugins/carrier POST /carrier/v1/enroll', () => {
     assert.doesNotMatch(carriers.entryText(json.receipt.index), /zebra/i);
   });
 
-  it('takes a slug once for a carrier, and again for another or when the mandate has expired', async () => {
+  it('accepts a slug once for each carrier, and again after the mandate has expired', async () => {
     const [one, other] = [await carriers.newKey(), await carriers.newKey()];
     const valid_until_ms = carriers.running.clock.wall() + DAY_MS;
     assert.equal((await carriers.enroll(one, 'Twice', { valid_until_ms })).status, 200);
@@ -47,7 +47,7 @@ describe('plugins/carrier POST /carrier/v1/enroll', () => {
     assert.equal((await carriers.enroll(one, 'Twice')).status, 200);
   });
 
-  it('enrolls once of many at once', async () => {
+  it('enrolls once for concurrent requests', async () => {
     const key = await carriers.newKey();
     const answers = await Promise.all(
       Array.from({ length: 12 }, () => carriers.enroll(key, 'Contended')),
@@ -58,14 +58,14 @@ describe('plugins/carrier POST /carrier/v1/enroll', () => {
     ]);
   });
 
-  it('takes every company, whatever its name in the log begins with', async () => {
+  it('accepts every company, whatever its tenant_ref begins with', async () => {
     const key = await carriers.newKey();
     const companies = Array.from({ length: 200 }, (_, n) => `Company ${String(n)}`);
     const answers = await Promise.all(companies.map((company) => carriers.enroll(key, company)));
     for (const { status, text } of answers) assert.equal(status, 200, text);
   });
 
-  it('refuses what it cannot enroll', async () => {
+  it('refuses an invalid enrollment', async () => {
     const key = await carriers.newKey();
     assert.equal((await carriers.enroll(key, '株式会社')).json.error.param, 'company');
     assert.equal(

@@ -1,4 +1,4 @@
-// What becomes of a mandate: its terms, the list, renewal, end, acceptance and overage. gateway/API.md §8.3.
+// The life cycle of a mandate: terms, list, renewal, end, acceptance and overage. gateway/API.md §8.3.
 
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
@@ -31,7 +31,7 @@ describe('plugins/carrier: mandates', () => {
     return mandate;
   };
 
-  it('are signed with their terms, which a request only narrows', async () => {
+  it('are signed with their terms, which a request can only narrow', async () => {
     const key = await carriers.newKey();
     const { receipt, bundle } = await enrolled(key, 'Limited', {
       ...{ limit_usd: '1000.5', domain: 'zebra' },
@@ -212,7 +212,7 @@ describe('plugins/carrier: mandates', () => {
     );
   });
 
-  it('over the number included have the toll of overage', async () => {
+  it('above the included number have the toll of overage', async () => {
     const running = await run({ MANDATES_INCLUDED: '2' });
     const { live: key } = running;
     try {
@@ -245,7 +245,7 @@ describe('plugins/carrier: mandates', () => {
 describe('plugins/carrier: mandates in a log that follows another', function () {
   this.timeout(60_000);
 
-  it('are what became of them', async () => {
+  it('have the state that they had in the closed log', async () => {
     const running = await run();
     const { live: key } = running;
     const { tenants } = running.gateway;

@@ -1,4 +1,4 @@
-// How a human resolves a finding, whom that unblocks, and what stays visible. gateway/API.md §8.3.
+// Resolving a finding by a human: whom it unblocks, and what stays visible. gateway/API.md §8.3.
 
 import assert from 'node:assert/strict';
 import { codeOf } from '../../gateway/http/envelope.ts';
@@ -86,7 +86,7 @@ describe('plugins/carrier POST /carrier/v1/findings/{entry_id}/resolve', () => {
     );
   });
 
-  it('happens once, also of many at once, and names what it does not know', async () => {
+  it('happens once with concurrent requests, and names unknown findings', async () => {
     const key = await carriers.newKey();
     await carriers.enroll(key, 'Once');
     const { entry_id, entry_hash } = await violation(key);
@@ -110,7 +110,7 @@ describe('plugins/carrier POST /carrier/v1/findings/{entry_id}/resolve', () => {
     assert.deepEqual(decided(await carriers.comply(key, 'once')), BLOCK, 'nothing was appended');
   });
 
-  it('closes the one finding alone, whatever their order', async () => {
+  it('closes one finding only, in any order', async () => {
     const key = await carriers.newKey();
     await carriers.enroll(key, 'Several');
     const crisis: Body = await carriers.classify(key, CRISIS);
@@ -159,7 +159,7 @@ describe('plugins/carrier POST /carrier/v1/findings/{entry_id}/resolve', () => {
     assert.equal(codeOf(anonymous, 401), 'api_key_missing');
   });
 
-  it('is seen by a check for as long as the finding would block', async () => {
+  it('is shown by a check for as long as the finding would block', async () => {
     const key = await carriers.newKey();
     await carriers.enroll(key, 'Fading');
     const { entry_id } = await violation(key);

@@ -1,4 +1,4 @@
-// The carrier layer over a restart and over a succession: its state is what the logs say.
+// The carrier layer over a restart and a succession: its state follows from the entries of the logs.
 
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
@@ -41,7 +41,7 @@ const resolve = (running: Running, id: string, key = running.live) =>
 describe('plugins/carrier, started again', function () {
   this.timeout(60_000);
 
-  it('has its mandates, findings and resolutions, which are what the log says', async () => {
+  it('has the mandates, findings and resolutions of the log', async () => {
     const { running: first, open } = await found();
     const { live: key, data } = first;
     const before = ok(await first.get(PATH, { key }));
@@ -62,7 +62,7 @@ describe('plugins/carrier, started again', function () {
     }
   });
 
-  it('has no resolution that no entry made, and none is lost unnoticed', async () => {
+  it('has no resolution without an entry, and detects a lost one', async () => {
     const { running, resolved, open } = await found();
     await running.close(true);
     const folder = join(running.data, 'live', '1');

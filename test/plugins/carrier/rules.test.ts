@@ -1,4 +1,4 @@
-// The ordered rules of the carrier gate, each with what it looks at. gateway/API.md §8.3.
+// The ordered rules of the carrier gate, each with its inputs. gateway/API.md §8.3.
 
 import assert from 'node:assert/strict';
 import type { JsonObject } from '../../../log/index.ts';
@@ -40,7 +40,7 @@ describe('plugins/carrier: the rules, in their order', () => {
     ]);
   });
 
-  it('block without evidence, allow with it, and block when it is stale', async () => {
+  it('block without evidence, allow with it, and block if it is stale', async () => {
     const key = await carriers.newKey();
     await carriers.enroll(key, 'Fresh');
     assert.deepEqual(decided(await carriers.comply(key, 'fresh')), ['BLOCK', ['evidence_missing']]);
@@ -128,7 +128,7 @@ describe('plugins/carrier: the rules, in their order', () => {
     }
   });
 
-  it('judge by the receipt that the request names, if it is of the insured', async () => {
+  it('use the receipt that the request names, if it is of the insured', async () => {
     const [key, other] = [await carriers.newKey(), await carriers.newKey()];
     await carriers.enroll(key, 'Named');
     const mine = await carriers.classify(key, HARMLESS);
@@ -143,7 +143,7 @@ describe('plugins/carrier: the rules, in their order', () => {
     }
   });
 
-  it('never hold the finding of one insured against another', async () => {
+  it('never count the finding of one insured against another', async () => {
     const key = await carriers.newKey();
     const { entity } = (await carriers.enroll(key, 'First insured')).json;
     assert.match(entity, /^insured:[0-9a-f]{32}$/);
@@ -163,7 +163,7 @@ describe('plugins/carrier: the rules, in their order', () => {
     assert.equal(codeOf(refused, 403), 'tenant_forbidden');
   });
 
-  it('look at the entity that was enrolled, whichever tenant owns it', async () => {
+  it('use the entity that was enrolled, whichever tenant owns it', async () => {
     const [carrier, insured] = [await carriers.newKey(), await carriers.newKey()];
     const entity = 'insured-party';
     const surfaces = ['chat'];

@@ -1,17 +1,17 @@
-// Roles, tenants and kinds of log at the carrier gate, and questions that it cannot read. gateway/API.md §16.
+// Roles, tenants and kinds of log at the carrier gate, and malformed questions. gateway/API.md §16.
 
 import assert from 'node:assert/strict';
 import { codeOf } from '../../gateway/http/envelope.ts';
 import { Carriers, decided } from './carriers.ts';
 
-describe('plugins/carrier: who may ask', () => {
+describe('plugins/carrier: access', () => {
   let carriers: Carriers;
   before(async () => {
     carriers = await Carriers.start();
   });
   after(() => carriers.close());
 
-  it('lets an insured see its own compliance and nothing more', async () => {
+  it('shows an insured its own compliance only', async () => {
     const carrier = await carriers.keyOf('with-roles', 'carrier');
     const insured = await carriers.keyOf('with-roles', 'insured');
     await carriers.enroll(carrier, 'Roles');
@@ -20,7 +20,7 @@ describe('plugins/carrier: who may ask', () => {
     assert.equal(codeOf(await carriers.bind(insured, { slug: 'roles' }), 403), 'role_forbidden');
   });
 
-  it('keeps carriers, and sandbox and live, apart', async () => {
+  it('separates carriers, and sandbox and live', async () => {
     const [one, other] = [await carriers.newKey(), await carriers.newKey()];
     await carriers.enroll(one, 'Apart');
     assert.deepEqual((await carriers.comply(other, 'apart')).json.reasons, ['not_enrolled']);
@@ -35,7 +35,7 @@ describe('plugins/carrier: who may ask', () => {
     );
   });
 
-  it('refuses what it cannot read', async () => {
+  it('refuses a malformed question', async () => {
     const key = await carriers.newKey();
     assert.equal(
       codeOf(await carriers.comply(key, 'x', '?action=cancel'), 400),

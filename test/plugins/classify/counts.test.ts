@@ -1,4 +1,4 @@
-// Counts of classifications, as the projection leaves them. gateway/API.md §13 (the invariant).
+// Counts of classifications in the rows of the projection. gateway/API.md §13 (the invariant).
 
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
@@ -32,7 +32,7 @@ function project(
 }
 
 describe('counts of classifications', () => {
-  it('hold the invariant, in total and in each hour', () => {
+  it('keep the invariant, in total and in each hour', () => {
     const one = fc.record({
       result: fc.constantFrom(...RESULTS),
       ms: fc.integer({ min: 0, max: 50 * HOUR_MS }),
@@ -62,7 +62,7 @@ describe('counts of classifications', () => {
     );
   });
 
-  it('count a rule once in an act, however often it is named', () => {
+  it('count a rule once for each act, however often it is named', () => {
     const rows = project([{ result: 'VIOLATION', ms: 0 }], ['one', 'two', 'one']);
     assert.deepEqual(
       [...rows].filter(([key]) => key.startsWith('classify/patterns/')),
@@ -73,7 +73,7 @@ describe('counts of classifications', () => {
     );
   });
 
-  it('name hours so that they sort by time', () => {
+  it('name hours so that they are sorted by time', () => {
     const times = [0, HOUR_MS - 1, HOUR_MS, 1_795_231_963_856, 1_795_231_963_856 + HOUR_MS, 9e15];
     const names = times.map((ms) => {
       const [, hour] = [...project([{ result: 'SAFE', ms }]).keys()];

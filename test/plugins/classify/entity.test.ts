@@ -16,7 +16,7 @@ describe('POST /api/v1/classify with an entity', () => {
   });
   after(() => served.close());
 
-  it('names none for a tenant without a claim', async () => {
+  it('names no entity for a tenant without a claim', async () => {
     const { json } = await classify();
     assert.equal('entity' in json, false);
     assert.deepEqual(problem(await classify({ surface: 'pay' })), [
@@ -27,7 +27,7 @@ describe('POST /api/v1/classify with an entity', () => {
     ]);
   });
 
-  it('takes the only entity of its tenant, and says whether the surface is declared', async () => {
+  it('uses the only entity of its tenant, and reports whether the surface is declared', async () => {
     await served.publish({ entity: ENTITY, surfaces: ['pay'] });
     const { json: plain } = await classify();
     assert.equal(plain.entity, ENTITY);
@@ -45,7 +45,7 @@ describe('POST /api/v1/classify with an entity', () => {
     );
   });
 
-  it('takes a manifest that is not in force for none', async () => {
+  it('ignores a manifest that is not in force', async () => {
     const valid_from_ms = served.gateway.clock.wall() + 60_000;
     await served.publish({ entity: ENTITY, surfaces: ['pay'], valid_from_ms });
     assert.equal((await classify({ surface: 'pay' })).json.surface_declared, false);
@@ -58,7 +58,7 @@ describe('POST /api/v1/classify with an entity', () => {
     assert.deepEqual(problem(foreign), [403, 'tenant_forbidden', 'entity']);
   });
 
-  it('with several entities needs one named, or null for none', async () => {
+  it('requires a name, or null for none, if the tenant has several entities', async () => {
     await served.publish({ entity: 'second', surfaces: [] });
     for (const unnamed of [{}, { surface: 'pay' }, { surface: 'pay', entity: null }]) {
       const refused = problem(await classify(unnamed));
@@ -70,7 +70,7 @@ describe('POST /api/v1/classify with an entity', () => {
     assert.equal((await classify({ entity: 'second' })).json.entity, 'second');
   });
 
-  it('carries an event time', async () => {
+  it('accepts an event time', async () => {
     const event_at_ms = served.gateway.clock.wall() - 5000;
     assert.equal((await classify({ event_at_ms, entity: null })).json.event_at_ms, event_at_ms);
   });

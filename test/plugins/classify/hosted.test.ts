@@ -1,4 +1,4 @@
-// Classification by a hosted model: what its answer becomes in the log, and that its failure is ERROR. gateway/API.md §6.3.
+// Classification by a hosted model: what is logged of its answer, and that a failure is ERROR. gateway/API.md §6.3.
 
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
@@ -49,7 +49,7 @@ describe('a gateway with CLASSIFIER_URL', () => {
     response.end(JSON.stringify({ model: 'judge-1-0613', results }));
   };
 
-  it('logs its verdict and the name it gives itself, with no weights', async () => {
+  it('logs its verdict and the name that it reports, without weights', async () => {
     reply = flagged;
     const { status, json } = await classify({ message: 'hello', domain: 'lending' });
     assert.equal(status, 200);
@@ -59,7 +59,7 @@ describe('a gateway with CLASSIFIER_URL', () => {
     assert.equal(asked.at(-1)?.authorization, 'Bearer secret-token');
   });
 
-  it('does not ask again for a repeated Idempotency-Key', async () => {
+  it('does not call it again for a repeated Idempotency-Key', async () => {
     reply = flagged;
     const key = { 'Idempotency-Key': 'once-and-no-more' };
     const first = await classify({ message: 'again' }, key);
@@ -86,7 +86,7 @@ describe('a gateway with CLASSIFIER_URL', () => {
     });
   }
 
-  it('refuses to start with a model name that a statement could not hold', async () => {
+  it('refuses to start with a model name that no statement can contain', async () => {
     await assert.rejects(
       run({ CLASSIFIER_URL: 'https://judge.example/v1', CLASSIFIER_MODEL: 'org/model' }),
       ConfigError,

@@ -34,7 +34,7 @@ describe('POST /api/v1/classify', () => {
     assert.deepEqual([safe.status, safe.json.classification], [200, 'SAFE']);
   });
 
-  it('gives a receipt with all seven fields that anyone can check', async () => {
+  it('returns a receipt with seven fields that anyone can check', async () => {
     const { json: receipt } = await classify({ message: 'hello there', session_id: 'a' });
     for (const field of SEVEN) assert.ok(field in receipt, field);
     assert.equal(receipt.permalink, `http://test.example/r/${String(receipt.entry_id)}`);
@@ -89,7 +89,7 @@ describe('POST /api/v1/classify', () => {
     }
   });
 
-  it('links the entries of a session, which two tenants never share', async () => {
+  it('links the entries of a session, which is never shared by two tenants', async () => {
     const first = (await classify({ message: 'one', session_id: 'shared' })).json;
     const second = (await classify({ message: 'two', session_id: 'shared' })).json;
     const link = second.links.find(({ key }: { key: string[] }) => key[0] === 'session');
@@ -104,7 +104,7 @@ describe('POST /api/v1/classify', () => {
     assert.notEqual(other.session_ref, first.session_ref);
   });
 
-  it('carries its toll', async () => {
+  it('has a toll', async () => {
     const { json } = await classify({ message: 'hi' });
     assert.deepEqual([json.toll, json.toll_micro_usd], ['classify', 50_000]);
   });
@@ -156,7 +156,7 @@ describe('POST /api/v1/classify', () => {
     });
   }
 
-  it('counts what it did, for the metrics', async () => {
+  it('counts classifications for the metrics', async () => {
     const fresh = await run();
     await fresh.post('/api/v1/classify', { message: '' }, { key: fresh.live });
     await fresh.post('/api/v1/classify', { message: 'hello' }, { key: fresh.live });

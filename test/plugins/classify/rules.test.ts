@@ -1,4 +1,4 @@
-// From a request to what is logged: no text of the caller's in clear. gateway/API.md §1.2, §6.
+// From a request to the logged statement: no text of the caller is in clear. gateway/API.md §1.2, §6.
 
 import assert from 'node:assert/strict';
 import { openEgress } from '../../../gateway/egress/egress.ts';
@@ -82,20 +82,20 @@ describe('what is logged of a classification', () => {
       assert.equal(members.includes(text), false, text);
   });
 
-  it('commits to a domain that no catalog lists, and calls it general', () => {
+  it('commits to a domain that no catalog lists, and uses general', () => {
     const { members, private: hidden } = draft({ domain: 'my own' });
     assert.equal((members as Record<string, unknown>)['domain'], 'general');
     assert.equal(hidden?.['domain'], 'my own');
     assert.equal(draft({ domain: 'general' }).private?.['domain'], undefined);
   });
 
-  it('keeps the explanation of anything but SAFE as a commitment', () => {
+  it('commits to the explanation of every outcome but SAFE', () => {
     const found = draft({}, verdict({ classification: 'CRISIS' }));
     assert.deepEqual(found.private?.['explanation'], { words: 'private words' });
     assert.equal(draft({}).private?.['explanation'], undefined);
   });
 
-  it('names the model of the domain where a finding rests on its score alone', () => {
+  it('names the model of the domain if only its score decided', () => {
     const found = (more: object) => {
       const { members } = draft({}, verdict({ classification: 'VIOLATION', ...more }));
       assert.ok(typeof members === 'object');
@@ -106,12 +106,12 @@ describe('what is logged of a classification', () => {
     assert.deepEqual(found({ classification: 'SAFE' }), []);
   });
 
-  it('is charged, but for an ERROR, which judged nothing', () => {
+  it('is charged, except for an ERROR', () => {
     assert.equal(draft({}, verdict()).toll, toll);
     assert.equal(draft({}, verdict({ classification: 'ERROR' })).toll, undefined);
   });
 
-  it('is ERROR for a message over the limit, which the engine never sees, counted in bytes', () => {
+  it('is ERROR for a message over the limit in bytes, which the engine never gets', () => {
     const seen: string[] = [];
     const engine = verdict();
     const spying = {
@@ -134,7 +134,7 @@ describe('what is logged of a classification', () => {
     }
   });
 
-  it('takes entity and event time as they are, and says whether the surface is declared', () => {
+  it('copies entity and event time, and states whether the surface is declared', () => {
     const { members, event_at_ms } = draft({
       entity: 'acme:bot',
       surface: 'tool_invoke',

@@ -1,5 +1,5 @@
-// GET /export/scitt/air/…: records, chains, statements and receipts, checked by code that is not ours: jose,
-// cbor2 and node:crypto.
+// GET /export/scitt/air/…: records, chains, statements and receipts, checked with third-party code: jose, cbor2 and
+// node:crypto.
 
 import assert from 'node:assert/strict';
 import { createPublicKey, verify } from 'node:crypto';
@@ -66,7 +66,7 @@ describe('GET /export/scitt/air', () => {
     }
   });
 
-  it('makes a record of an entry that holds by air-1.0, and commits to what it redacts', async () => {
+  it('makes a record of an entry that is valid by air-1.0, and commits to redacted values', async () => {
     const { entry_id, entry_hash, issued_at_ms, commitments } = await classify('single');
     const { status, json } = await air(entry_id);
     assert.equal(status, 200);
@@ -85,7 +85,7 @@ describe('GET /export/scitt/air', () => {
     assert.deepEqual({ ...json.key }, { ...json.key, x: airKey(json.origin).x });
   });
 
-  it('signs the chain hash so that jose takes it as a JWS', async () => {
+  it('signs the chain hash so that jose verifies it as a JWS', async () => {
     const { entry_id } = await classify('jws');
     const { json } = await air(entry_id);
     const jwk = airKey(json.origin);
@@ -154,7 +154,7 @@ describe('GET /export/scitt/air', () => {
     assert.ok(verify('sha256', signed, { key, dsaEncoding: 'ieee-p1363' }, receipt.signature));
   }
 
-  it('shows the same as JSON', async () => {
+  it('has the same content as JSON', async () => {
     const { json } = await air((await classify('view')).entry_id);
     const { cose, cose_sign1_b64 } = json;
     const message = taken(Buffer.from(cose_sign1_b64, 'base64'));
@@ -195,7 +195,7 @@ describe('GET /export/scitt/air', () => {
     assert.equal(head.last_index, entries[4].index);
   });
 
-  it('gives an entry the same place on its own as in its session', async () => {
+  it('gives an entry the same chain position alone and in its session', async () => {
     await classify('placed');
     const { entry_id } = await classify('placed');
     await classify('placed');
@@ -205,7 +205,7 @@ describe('GET /export/scitt/air', () => {
     assert.equal(alone.sequence_number, 1);
   });
 
-  it('adds inclusion proofs and statements when asked', async () => {
+  it('adds inclusion proofs and statements on request', async () => {
     await classify('proved');
     await classify('proved');
     const { json } = await batch('proved', '?proofs=true');
@@ -239,7 +239,7 @@ describe('GET /export/scitt/air', () => {
     assert.equal((await batch('secret', '', { key: running.sandbox })).json.count, 0);
   });
 
-  it('keeps the sandbox apart', async () => {
+  it('separates the sandbox', async () => {
     const { entry_id } = await classify('apart', running.sandbox);
     assert.equal((await air(entry_id, '?log=live')).status, 404);
     const { json } = await air(entry_id, '?log=sandbox');
@@ -247,14 +247,14 @@ describe('GET /export/scitt/air', () => {
     checkIntegrity(json.record, airKey(json.origin));
   });
 
-  it('is a record of its own if an entry has no session', async () => {
+  it('is a single record if an entry has no session', async () => {
     const { entry_id } = await classify(undefined);
     const { record } = (await air(entry_id)).json;
     assert.equal(record.agent_id, `entry:${String(entry_id)}`);
     assert.equal(record.integrity.sequence_number, 0);
   });
 
-  it('makes a record of any entry, the log’s own among them', async () => {
+  it('makes a record of any entry, also of built-in types', async () => {
     const { live } = running.gateway.logs;
     for (let index = 0; index < Math.min(live.size(), 12); index += 1) {
       const { entry_id } = JSON.parse(live.entry(index) ?? '{}');

@@ -1,5 +1,5 @@
-// Rotation of the keys that sign webhooks, AIR records and COSE messages: what the old key signed holds, and the new
-// one signs at once, also after a restart. gateway/API.md §2.2.
+// Rotation of the keys that sign webhooks, AIR records and COSE messages: what the old key signed stays valid, and the new
+// key signs immediately, also after a restart. gateway/API.md §2.2.
 
 import assert from 'node:assert/strict';
 import { native } from '../../../log/index.ts';
@@ -89,7 +89,7 @@ describe('rotation of the keys of webhooks, AIR and COSE', () => {
     );
   });
 
-  it('leaves everything valid that the old keys have signed', async () => {
+  it('leaves everything valid that the old keys signed', async () => {
     const [old, now] = [kits[0]!, kits[1]!];
     for (const bytes of shown[0]!) {
       assert.equal(await failing(bytes, old), undefined);
@@ -97,7 +97,7 @@ describe('rotation of the keys of webhooks, AIR and COSE', () => {
     }
   });
 
-  it('signs with the new keys from then on, which an older kit does not know', async () => {
+  it('signs with the new keys afterwards, which an older kit does not have', async () => {
     const [old, now] = [kits[0]!, kits[1]!];
     for (const bytes of shown[1]!) assert.equal(await failing(bytes, now), undefined);
     assert.deepEqual(await Promise.all(shown[1]!.map((bytes) => failing(bytes, old))), [
@@ -127,14 +127,14 @@ describe('rotation of the keys of webhooks, AIR and COSE', () => {
     await receiver.close();
   });
 
-  it('refuses another use, and a log that there is not', async () => {
+  it('refuses an unknown purpose and an unknown log', async () => {
     const rotate = (args: Record<string, string>) =>
       adminCall(running.data, 'purpose-key rotate', args);
     await assert.rejects(rotate({ use: 'receipt', kind: 'live' }), /no key for receipt/);
     await assert.rejects(rotate({ use: 'air' }), /kind is missing/);
   });
 
-  it('outlives a restart', async () => {
+  it('survives a restart', async () => {
     await running.close(true);
     running = await runSending({ DATA_DIR: running.data });
     const air = (await published()).filter(({ purpose }) => purpose === 'air');

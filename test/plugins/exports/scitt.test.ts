@@ -140,7 +140,7 @@ describe('SCRAPI', () => {
     assert.equal((await checkReceipt(again.bytes)).entry.entry_id, entry.entry_id);
   });
 
-  it('registers a statement once, whatever its unprotected header holds and however many ask at once', async () => {
+  it('registers a statement once, with any unprotected header and concurrent requests', async () => {
     const plain = statement('release two');
     // ECDSA signs differently each time: the same statement is the same signature.
     const { protectedBytes, payload, signature } = taken(plain);
@@ -156,7 +156,7 @@ describe('SCRAPI', () => {
     assert.equal(new Set(entries).size, 1);
   });
 
-  it('says what is wrong with a statement as RFC 9290 has it', async () => {
+  it('reports what is wrong with a statement in the form of RFC 9290', async () => {
     const claims = (iss: unknown, sub: unknown) =>
       new Map(Object.entries({ 1: iss, 2: sub }).map(([label, value]) => [Number(label), value]));
     const good = claims(issuer, 'x');
@@ -230,12 +230,12 @@ describe('SCRAPI', () => {
     assert.equal(problem(await fetchBytes('/.well-known/scitt-keys/nothing')).status, 404);
   });
 
-  it('keeps what one tenant knows from another, and live from sandbox', async () => {
+  it('separates tenants, and live and sandbox', async () => {
     const answer = await register(statement('elsewhere'), 'application/cose', running.sandbox);
     assert.equal(problem(answer).param, 'iss');
   });
 
-  it('refuses a revoked key, and shows what it had registered', async () => {
+  it('refuses a revoked key, and still shows what it registered', async () => {
     const pair = generateKeyPairSync('ed25519');
     const name = 'https://revoked.example';
     const claims = new Map([
@@ -283,7 +283,7 @@ describe('SCRAPI', () => {
     );
   });
 
-  it('names each key in the kit and in the JWKS as messages do', async () => {
+  it('names each key in the kit and in the JWKS as in messages', async () => {
     const { bytes } = await fetchBytes('/.well-known/scitt-keys');
     const kids = decode<Map<number, Uint8Array>[]>(bytes, { preferMap: true }).map((key) =>
       Buffer.from(key.get(2)!).toString('base64url'),
@@ -294,7 +294,7 @@ describe('SCRAPI', () => {
     for (const kid of kids) assert.ok(keys.some((key: Body) => key.kid === kid));
   });
 
-  it('takes and gives the media types of RFC 9943', async () => {
+  it('accepts and sends the media types of RFC 9943', async () => {
     const type = 'application/scitt-statement+cose';
     const { headers } = await register(statement('typed'), type);
     const path = headers.get('location') ?? '';
@@ -311,7 +311,7 @@ describe('SCRAPI', () => {
     assert.equal(map.get('registration_endpoint'), 'http://test.example/entries');
   });
 
-  it('proves that a published tree begins with an older one', async () => {
+  it('proves that a published tree is consistent with an older one', async () => {
     const { live } = running.gateway.logs;
     const from = live.published().size;
     const { size: to } = await live.whenPublished(live.size() + 1);
@@ -335,7 +335,7 @@ describe('SCRAPI', () => {
 });
 
 describe('COSE_RECEIPT_ALG', () => {
-  it('makes the next start sign with another algorithm, and keeps what was signed', async () => {
+  it('changes the algorithm at the next start, and older signatures stay valid', async () => {
     const first = await run();
     const receiptOf = async (running: Running, entry_id: string) => {
       const answer = await fetch(`${running.url}/entries/${entry_id}`);

@@ -1,5 +1,5 @@
-// COSE and the log tree by code that is not ours: cbor2 takes messages apart, node:crypto hashes, and what is signed is
-// put together by hand.
+// Checks COSE messages and the log tree with third-party code: cbor2 decodes messages, node:crypto hashes, and the signed
+// bytes are built by hand.
 
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';

@@ -1,4 +1,4 @@
-// The aggregate as its definition says it, against counting out every weight one by one. gateway/API.md §10.5.
+// The aggregate compared with its definition, by counting every unit of weight. gateway/API.md §10.5.
 
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
@@ -65,7 +65,7 @@ function defined(values: readonly number[]) {
 const integers = (max: number) => fc.integer({ min: -max, max });
 
 describe('weighted_trimmed_mean_v1', () => {
-  it('is what counting out every weight gives', () => {
+  it('equals the result of counting every unit of weight', () => {
     const values = fc.array(integers(10_000), { minLength: 3, maxLength: 5 });
     fc.assert(
       fc.property(values, (given) => {
@@ -138,7 +138,7 @@ describe('weighted_trimmed_mean_v1', () => {
     assert.ok(agreed > 0, 'some of the lies were small enough to agree');
   });
 
-  it('agrees where all sources say the same', () => {
+  it('agrees if all sources report the same value', () => {
     const { state, consensus, spread, rejected_weight_milli } = judge([7, 7, 7, 7, 7]);
     assert.deepEqual([state, consensus, spread], ['CONSENSUS', '0.000007', '0']);
     assert.equal(rejected_weight_milli, 0);
@@ -191,7 +191,7 @@ describe('weighted_trimmed_mean_v1', () => {
     assert.deepEqual(stale.dispute_reasons, []);
   });
 
-  it('holds at the ends of the grammar', () => {
+  it('is correct for the smallest and largest decimals', () => {
     const huge = '9'.repeat(31);
     const of = (values: readonly string[]) =>
       aggregate(

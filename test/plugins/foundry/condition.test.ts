@@ -14,7 +14,7 @@ const condition = (more: Partial<Condition> = {}): Condition => ({
 });
 
 describe('a condition', () => {
-  it('compares exactly, where floats would not', () => {
+  it('compares exactly, unlike floats', () => {
     const of = (comparator: Condition['comparator'], value: string, threshold: string) =>
       meets(condition({ comparator, threshold }), value);
     assert.equal(of('gt', '9007199254740993.000000000000000001', '9007199254740993'), true);
@@ -26,7 +26,7 @@ describe('a condition', () => {
     assert.equal(of('lt', '1', '1'), false);
   });
 
-  it('fires exactly when the last observations all met it', () => {
+  it('fires exactly if all of the last observations meet it', () => {
     const steps = fc.array(fc.boolean(), { maxLength: 30 });
     fc.assert(
       fc.property(steps, fc.integer({ min: 1, max: 5 }), (all, consecutive) => {
@@ -42,7 +42,7 @@ describe('a condition', () => {
     );
   });
 
-  it('counts only what lies within its window', () => {
+  it('counts only observations within its window', () => {
     const gaps = fc.array(fc.integer({ min: 0, max: 3000 }), { minLength: 1, maxLength: 20 });
     const three = condition({ consecutive: 3, window_s: 2 });
     fc.assert(
@@ -61,14 +61,14 @@ describe('a condition', () => {
     );
   });
 
-  it('takes no notice of an observation that is older than the window', () => {
+  it('ignores an observation that is older than the window', () => {
     const old = { value: '10', observed_at_ms: 1000 };
     const { reason, run_ms } = evaluate(condition({ window_s: 1 }), old, [900], 2001);
     assert.deepEqual([reason, run_ms], ['outside_window', [900]]);
     assert.equal(evaluate(condition({ window_s: 1 }), old, [], 2000).fires, true);
   });
 
-  it('ends a run where the sources do not agree', () => {
+  it('ends a run if the sources do not agree', () => {
     const none = { value: null, observed_at_ms: 5 };
     const { fires, reason, run_ms } = evaluate(condition({ consecutive: 2 }), none, [4], 5);
     assert.deepEqual([fires, reason, run_ms], [false, 'no_consensus', []]);
@@ -84,7 +84,7 @@ describe('the fee of a settlement', () => {
     assert.equal(feeOf(10_000_000n, '0.5'), 500n);
   });
 
-  it('is never more than the rate, and less by less than a micro-USD', () => {
+  it('is at most the rate, and less by less than a micro-USD', () => {
     const exposure = fc.bigInt({ min: 0n, max: 25_000_000_000_000n });
     fc.assert(
       fc.property(exposure, fc.integer({ min: 0, max: 10_000 }), (micro, bps) => {
@@ -95,7 +95,7 @@ describe('the fee of a settlement', () => {
     );
   });
 
-  it('is at the rate of the clear tier where the obligation names none', () => {
+  it('is at the rate of the clear tier if the obligation names none', () => {
     const nothing = { get: () => undefined };
     const million = 1_000_000_000_000n;
     const rate = (exposure: bigint) => clearRate(nothing, 'tenant', 0, exposure);

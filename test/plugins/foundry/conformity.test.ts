@@ -30,7 +30,7 @@ describe('conformity packs', () => {
       key: key ?? served.gateway.sandbox,
     });
 
-  it('puts each category where Annex III has it', async () => {
+  it('assigns each category as in Annex III', async () => {
     for (const [category_id, point] of POINTS) {
       const { status, json } = await generate({ category_id });
       assert.equal(status, 200);
@@ -46,7 +46,7 @@ describe('conformity packs', () => {
     assert.deepEqual(problem(unknown), [400, 'parameter_invalid', 'category_id']);
   });
 
-  it('commits to the pack, and shows no claim as met that nothing evidences', async () => {
+  it('commits to the pack, and shows no claim as met without evidence', async () => {
     const system = { name: 'Screening assistant', version: '4.1' };
     const { json } = await generate({ category_id: 'justice', system });
     assert.equal(json.pack_sha256, documentHash(json.pack));
@@ -86,7 +86,7 @@ describe('conformity packs', () => {
   const control = ({ json }: Answer, starts: string): Body =>
     json.pack.risk_controls.find((one: Body) => one.control.startsWith(starts));
 
-  it('takes the Article 12 statuses of the report, and names the entries that evidence a control', async () => {
+  it('uses the Article 12 statuses of the report, and names the entries behind a control', async () => {
     const session_id = 'controls';
     const ask = { category_id: 'employment', session_id };
     const review = await sealed({ session_id, event_type: 'human_verification' });

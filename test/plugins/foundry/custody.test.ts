@@ -1,4 +1,4 @@
-// Custody attestations: the parity of an asset's books, chained. gateway/API.md §14.
+// Custody attestations: the chained books of an asset. gateway/API.md §14.
 
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
@@ -8,7 +8,7 @@ import { problem, serveSurfaces } from '../astl/surfaces.ts';
 import type { Surfaces } from '../astl/surfaces.ts';
 
 describe('the books of an asset', () => {
-  it('add up after any events, and never go below nothing', () => {
+  it('are balanced after any events, and never negative', () => {
     const event = fc.record({
       event_type: fc.constantFrom(...EVENT_TYPES),
       quantity: fc.bigInt({ min: -20n, max: 20n }),
@@ -90,7 +90,7 @@ describe('custody', () => {
     assert.ok(!JSON.stringify({ ...receipt, disclosures: {} }).includes('Custodian'));
   });
 
-  it('is of its tenant: the same id elsewhere is another asset', async () => {
+  it('belongs to its tenant: the same id of another tenant is another asset', async () => {
     const asset_id = 'shared-name';
     await attest({ asset_id, event_type: 'tokenize', quantity: '5' });
     assert.deepEqual(await parity({ asset_id }, served.other), ['0', '0', false, 'not_tokenized']);
@@ -100,7 +100,7 @@ describe('custody', () => {
     assert.equal(json.receipt.disclosures.asset_id.value, 'Class A / Müller');
   });
 
-  it('keeps the books under concurrency', async () => {
+  it('keeps the books correct under concurrency', async () => {
     const asset_id = 'many';
     await attest({ asset_id, event_type: 'tokenize', quantity: '10' });
     const burns = Array.from({ length: 15 }, () =>
@@ -110,7 +110,7 @@ describe('custody', () => {
     assert.equal(answers.filter(({ json }) => json.parity.holds === true).length, 10);
   });
 
-  it('accepts amounts that a statement can hold, and no larger ones', async () => {
+  it('accepts amounts that fit a statement, and no larger ones', async () => {
     const asset_id = 'huge';
     const quantity = '9'.repeat(31);
     assert.deepEqual(await parity({ asset_id, event_type: 'tokenize', quantity }), [

@@ -1,4 +1,4 @@
-// Inference: passed on, sealed, and sealed too when the upstream fails. gateway/API.md §10.8.
+// Inference: requests are forwarded and sealed, also if the upstream fails. gateway/API.md §10.8.
 
 import assert from 'node:assert/strict';
 import { request } from 'node:http';
@@ -48,7 +48,7 @@ describe('inference', () => {
       .filter((event) => event !== '')
       .map((event) => event.replace('data: ', ''));
 
-  it('passes a completion on, and proves it', async () => {
+  it('forwards a completion, and proves it', async () => {
     const { status, json } = await ask({ session_id: 'talk', temperature: 0.5 });
     assert.equal(status, 200);
     assert.equal(json.choices[0].message.content, 'Hello there');
@@ -97,7 +97,7 @@ describe('inference', () => {
     assert.equal(last.json.proof.session_root, root);
   });
 
-  it('works with the official client, whole and as a stream', async () => {
+  it('works with the official client, with and without streaming', async () => {
     const client = new OpenAI({
       ...{ apiKey: gateway.sandbox, maxRetries: 0 },
       baseURL: `${gateway.url}/api/v1/inference`,
@@ -130,7 +130,7 @@ describe('inference', () => {
     });
   });
 
-  it('takes the proof for no more than a further member, with usage and in the stream helper', async () => {
+  it('adds the proof as a member that the official client ignores, also with usage and in its stream helper', async () => {
     const client = new OpenAI({
       ...{ apiKey: gateway.sandbox, maxRetries: 0 },
       baseURL: `${gateway.url}/api/v1/inference`,
@@ -175,7 +175,7 @@ describe('inference', () => {
     }
   });
 
-  it('repeats the proof in a trailer, also of a stream that breaks off', async () => {
+  it('repeats the proof in a trailer, also if a stream breaks off', async () => {
     for (const [model, outcome] of [
       ['up-1', 'completed'],
       ['stream-dies', 'interrupted'],
@@ -243,7 +243,7 @@ describe('inference', () => {
     assert.deepEqual(problem(refused).slice(0, 2), [429, 'rate_limited'], 'before it streams');
   });
 
-  it('seals what a client got before it left', async () => {
+  it('seals what a client received before it disconnected', async () => {
     const before_ = seals().length;
     await new Promise<void>((resolve, reject) => {
       const sent = request(gateway.url + PATH, {
@@ -265,7 +265,7 @@ describe('inference', () => {
     assert.equal(seals().at(-1)!['outcome'], 'client_gone');
   });
 
-  it('replays a completion by its Idempotency-Key, and asks the upstream once', async () => {
+  it('replays a completion under its Idempotency-Key, and calls the upstream once', async () => {
     const headers = { 'Idempotency-Key': 'one-answer' };
     const first = await ask({ session_id: 'again' }, { headers });
     const asked = upstream.bodies.length;
@@ -296,7 +296,7 @@ describe('inference', () => {
 });
 
 describe('inference without an upstream, or with one that hangs', () => {
-  it('seals a completion that the caller brings, whole and as a stream', async () => {
+  it('seals a completion that the caller sends, whole or as a stream', async () => {
     const gateway = await run();
     try {
       const messages = [...HELLO, { role: 'assistant', content: 'Hello from elsewhere' }];
@@ -315,7 +315,7 @@ describe('inference without an upstream, or with one that hangs', () => {
     }
   });
 
-  it('gives up on an upstream that is silent, and seals that', async () => {
+  it('gives up on an upstream that does not answer, and seals the failure', async () => {
     const upstream = await startUpstream();
     const gateway = await run({ INFERENCE_UPSTREAM_URL: upstream.url, INFERENCE_TIMEOUT_MS: '50' });
     try {

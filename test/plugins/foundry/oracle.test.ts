@@ -38,7 +38,7 @@ describe('the oracle', () => {
     assert.ok(json.does_not_assert.length > 0);
   });
 
-  it('takes a key or none', async () => {
+  it('works with and without a key', async () => {
     assert.equal((await ask({}, null)).json.receipt.sandbox, false);
     assert.equal((await ask({}, served.gateway.live)).json.receipt.sandbox, false);
   });
@@ -63,7 +63,7 @@ describe('the oracle', () => {
     assert.equal((await served.gateway.post('/api/v1/oracle/aggregate', text)).status, 400);
   });
 
-  it('does not count stale and future readings, and says so', async () => {
+  it('does not count stale and future readings, and reports them', async () => {
     const now = Date.now();
     const three = readingsOf('1', '1', '1');
     const { json } = await ask({
@@ -85,7 +85,7 @@ describe('the oracle', () => {
     assert.equal((await ask({ readings: three.slice(1) })).json.state, 'INSUFFICIENT');
   });
 
-  it('resolves a dispute once, by the tenant whose it is', async () => {
+  it('resolves a dispute once, by its tenant', async () => {
     const { json: disputed } = await ask({ readings: readingsOf('1', '2', '3') });
     assert.deepEqual([disputed.state, disputed.consensus], ['DISPUTED', null]);
     const { aggregate_entry_id } = disputed;

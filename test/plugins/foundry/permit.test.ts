@@ -111,7 +111,7 @@ describe('a permit of a trigger', function () {
     );
   });
 
-  it('verifies as a receipt, and tells its secret to its tenant alone', async () => {
+  it('is valid as a receipt, and shows its secret to its tenant only', async () => {
     const { permit } = await given(READ);
     const path = `/receipt/lookup?entry_id=${String(permit.permit_id)}`;
     const { json } = await running.get(path, { headers: { Prefer: 'wait=10' } });
@@ -209,7 +209,7 @@ describe('a permit of a trigger', function () {
     ]);
   });
 
-  it('leaves no trace where it cannot be given, and the trigger ARMED', async () => {
+  it('appends nothing if it cannot be given, and leaves the trigger ARMED', async () => {
     const of = async (more: object, by = key) => refused(await armed(), more, by);
     const notGiven = [409, 'permit_not_given', 'permit'];
     const denied = { ...LARGE, amount_atomic: 5000 };
@@ -259,7 +259,7 @@ describe('a permit of a trigger', function () {
     assert.deepEqual([answer.json.outcome, answer.json.reasons], ['SILENCE', ['no_policy']]);
   });
 
-  it('has one usable permit of an act that several triggers race for', async () => {
+  it('is given once for an act if several triggers fire concurrently', async () => {
     const act = { ...LARGE, timestamp_ms: Date.now() };
     const triggers = await Promise.all(Array.from({ length: 8 }, () => armed()));
     const answers = await Promise.all(triggers.map((id) => fire(id, { permit: act })));
@@ -270,7 +270,7 @@ describe('a permit of a trigger', function () {
     }
   });
 
-  it('is judged by the policy that is in force where it is appended', async () => {
+  it('is decided by the policy that is in force at its entry', async () => {
     for (let round = 0; round < 5; round++) {
       const trigger_id = await armed();
       const rules = round % 2 === 0 ? [] : POLICY.rules;
@@ -304,7 +304,7 @@ describe('a permit of a trigger', function () {
     assert.deepEqual(await outcome({ action_type: 'wire.send' }), ['PERMIT', 'SILENCE', true]);
   });
 
-  it('is usable in the log that follows, and ends with logs that a monitor and fsck accept', async () => {
+  it('is usable in the successor log, and monitor and fsck accept both logs', async () => {
     const trigger_id = await armed();
     const fired = ok(await fire(trigger_id, { permit: LARGE }));
     running = await succeeded(running);

@@ -1,4 +1,4 @@
-// Pipeline runs: every step with its receipt, stopped at the first that fails. gateway/API.md §10.7.
+// Pipeline runs: every step has a receipt, and the run stops at the first failing step. gateway/API.md §10.7.
 
 import assert from 'node:assert/strict';
 import type { Answer } from '../../gateway/running.ts';
@@ -37,7 +37,7 @@ describe('the pipeline', () => {
       .map(({ status }) => status[0])
       .join('');
 
-  it('goes from the act to the settlement, with a receipt for each step', async () => {
+  it('runs from the act to the settlement, with a receipt for each step', async () => {
     const answer = await run({
       enabled_exposure_usd: 2_000_000,
       category_id: 'insurance',
@@ -82,7 +82,7 @@ describe('the pipeline', () => {
     assert.equal(answer.json.receipts.at(-1).type, 'foundry.evaluation.v1');
   });
 
-  it('stops where the sources do not agree; what was done stays', async () => {
+  it('stops if the sources do not agree; earlier steps stay logged', async () => {
     const answer = await run({ readings: readingsOf('1', '2', '3'), category_id: 'justice' });
     assert.deepEqual([answer.json.ok, answer.json.state], [false, 'stopped']);
     assert.equal(statuses(answer), 'osfssssss');
@@ -104,7 +104,7 @@ describe('the pipeline', () => {
     assert.deepEqual([steps(again)[5]?.note, steps(again)[5]?.entry_id], ['unchanged_pack', pack]);
   });
 
-  it('stops at physics with BLOCK where the message is a crisis or a violation', async () => {
+  it('stops at physics with BLOCK if the message is a crisis or a violation', async () => {
     const size = served.log().size();
     for (const [message, note] of [
       ['I want to kill myself tonight', 'message_crisis'],
@@ -145,7 +145,7 @@ describe('the pipeline', () => {
     assert.equal((await post({ entity: null })).json.receipts[0].entity, undefined);
   });
 
-  it('says that the slot is open, and links what it metered', async () => {
+  it('reports that the slot is open, and links the metered entries', async () => {
     const answer = await run();
     assert.equal(answer.json.outcome, 'PASS');
     const [clearing, stack] = answer.json.steps.slice(-2);
@@ -154,7 +154,7 @@ describe('the pipeline', () => {
     assert.deepEqual(stack.metered_entry_ids, ids);
   });
 
-  it('does nothing of a request that is wrong somewhere', async () => {
+  it('appends nothing for a request with any error', async () => {
     const size = served.log().size();
     const of = async (body: object) => problem(await run(body)).slice(0, 2);
     const invalid = [400, 'parameter_invalid'];

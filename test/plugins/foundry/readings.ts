@@ -1,4 +1,4 @@
-// Readings for the tests of the foundry.
+// Oracle readings for the tests of the foundry.
 
 const SOURCES = ['net_a', 'net_b', 'net_c', 'first_party', 'sealed'] as const;
 

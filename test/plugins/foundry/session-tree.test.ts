@@ -15,7 +15,7 @@ const leafOf = (n: number) => ({
 });
 
 describe('the tree of a session', () => {
-  it('has the root that merkletreejs gives, at every size', () => {
+  it('has the root of merkletreejs at every size', () => {
     const concatenator = (nodes: Buffer[]): Buffer => Buffer.concat([Buffer.of(1), ...nodes]);
     const hashes: Buffer[] = [];
     let tree = NO_PEAKS;

@@ -1,4 +1,4 @@
-// Obligations over HTTP: ARMED, evaluated, FIRED once. gateway/API.md §10.6, §14.
+// Obligations over HTTP: armed, evaluated, and fired once. gateway/API.md §10.6, §14.
 
 import assert from 'node:assert/strict';
 import type { Answer } from '../../gateway/running.ts';
@@ -65,7 +65,7 @@ describe('triggers', () => {
     assert.deepEqual(keys, [['trigger', json.trigger_id]]);
   });
 
-  it('refuses what no template has', async () => {
+  it('refuses invalid terms', async () => {
     const invalid = (param: string) => [400, 'parameter_invalid', param];
     const of = async (body: object) => problem(await publish(body));
     assert.deepEqual(await of({ template_id: 'other' }), invalid('template_id'));
@@ -81,7 +81,7 @@ describe('triggers', () => {
     assert.deepEqual(await with_({ consecutive: 0 }), invalid('condition.consecutive'));
   });
 
-  it('stays armed below the threshold, and logs that it was asked', async () => {
+  it('stays armed below the threshold, and logs the evaluation', async () => {
     const trigger_id = await armed();
     const { status, json } = await fire(trigger_id, read('0.999'));
     assert.equal(status, 200);
@@ -118,7 +118,7 @@ describe('triggers', () => {
     assert.equal((await fire(trigger_id, { enabled_exposure_usd: '100.00' })).status, 200);
   });
 
-  it('counts readings in a row, also when they come at once', async () => {
+  it('counts consecutive readings, also concurrent ones', async () => {
     const condition = { metric: 'incident', comparator: 'gt', threshold: '0', consecutive: 5 };
     const alone = await armed({ condition });
     const states: string[] = [];
@@ -174,7 +174,7 @@ describe('triggers', () => {
     assert.equal(settlementsOf(trigger_id), 0);
   });
 
-  it('refuses what does not fit the obligation', async () => {
+  it('refuses a request that does not fit the obligation', async () => {
     const trigger_id = await armed({ enabled_exposure_usd: 1 });
     const of = async (body: object) => problem(await fire(trigger_id, body));
     const invalid = (param: string) => [400, 'parameter_invalid', param];
@@ -193,7 +193,7 @@ describe('triggers', () => {
     assert.deepEqual((await fire(aggregate_entry_id)).status, 404);
   });
 
-  it('is not fired by what is disputed, and by what resolves the dispute it is', async () => {
+  it('is not fired by a disputed value, and is fired by the resolution of the dispute', async () => {
     const trigger_id = await armed({ feed_id: 'quakes' });
     const reading = await fire(trigger_id);
     assert.deepEqual(problem(reading), [400, 'parameter_invalid', 'reading'], 'no way around');
@@ -213,7 +213,7 @@ describe('triggers', () => {
     assert.equal(json.receipt.resolved, true);
   });
 
-  it('counts an aggregate once, and none that is older than the newest', async () => {
+  it('counts an aggregate once, and ignores one that is older than the newest', async () => {
     const condition = { metric: 'x', comparator: 'gte', threshold: '1', consecutive: 2 };
     const trigger_id = await armed({ condition });
     const older = await aggregated('steady', '1');
@@ -310,7 +310,7 @@ describe('triggers', () => {
     assert.equal((await of('policy_bind'))[0], 'ALLOW');
   });
 
-  it('brings about what its action says, or says that it is only recorded', async () => {
+  it('performs its action, or states that the action is only recorded', async () => {
     const settled = async (template_id: string, metric: string, body: object) => {
       const trigger_id = await armed({ template_id, enabled_exposure_usd: '1000' });
       const answer = await fire(trigger_id, { reading: { metric, value: 1 }, ...body });
@@ -347,7 +347,7 @@ describe('triggers', () => {
     assert.equal((await incident({ action: 'spoliation_pack' })).effect, 'recorded');
   });
 
-  it('shows what was armed and what fired, page by page, and the newest settlements', async () => {
+  it('lists armed and fired obligations, page by page, and the newest settlements', async () => {
     const trigger_id = await armed({ enabled_exposure_usd: '5' });
     const { json: fired } = await fire(trigger_id);
     const page = async (query: string): Promise<Answer['json']> =>

@@ -1,4 +1,4 @@
-// An OpenAI-compatible upstream for tests, real and local: its model says how it behaves.
+// A local OpenAI-compatible upstream for tests. The name of the model selects its behaviour.
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { listening } from '../../support/listening.ts';

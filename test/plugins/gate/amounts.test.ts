@@ -30,7 +30,7 @@ describe('amounts at the gate', () => {
     return json;
   };
 
-  it('are compared with limits exactly, and are digits in the decision', async () => {
+  it('are compared with limits exactly, and are decimal strings in the decision', async () => {
     const { json: put } = await served.post(`${GATE}/policy`, policy(String(HUNDRED)));
     assert.equal(put.receipt.type, 'gate.policy.v3');
     assert.equal(put.policy.rules[0].amount.at_most, String(HUNDRED));
@@ -50,7 +50,7 @@ describe('amounts at the gate', () => {
     assert.equal(receipt.amount_atomic, 50, 'of equal amounts there is one form');
   });
 
-  it('of a policy have one form too, so that the same policy is the same entry', async () => {
+  it('of a policy have one form, so that the same policy is the same entry', async () => {
     const put = async (body: object): Promise<JsonObject> =>
       (await served.post(`${GATE}/policy`, body)).json;
     const first = await put(policy(100));
@@ -74,7 +74,7 @@ describe('amounts at the gate', () => {
     assert.deepEqual(problem(nothing), [400, 'parameter_invalid', 'rules.0.amount']);
   });
 
-  it('pass from a hold to the permit that a human gives, and identify the same act', async () => {
+  it('are the same in a hold and in the permit that a human gives', async () => {
     await served.post(`${GATE}/policy`, policy(100));
     const amount_atomic = String(HUNDRED);
     const held = await ask(amount_atomic);

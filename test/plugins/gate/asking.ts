@@ -1,4 +1,4 @@
-// A running gateway with a policy, and the acts that the gate's tests ask about.
+// A running gateway with a policy, and the acts that the tests of the gate use.
 
 import type { Kind, Log } from '../../../log/index.ts';
 import type { AnyPlugin, Json } from '../../../plugins/contract/index.ts';

@@ -1,4 +1,4 @@
-// The gate over HTTP: four outcomes, what each of them logs, and how it stands between policy, message and payment.
+// The gate over HTTP: four outcomes, what each of them logs, and the effect of policy, message and payment.
 // gateway/API.md §8.1.
 
 import assert from 'node:assert/strict';
@@ -75,7 +75,7 @@ describe('the execute gate', () => {
     }
   });
 
-  it('is ALLOW to a bind only where it permits', async () => {
+  it('is ALLOW for a bind only if it permits', async () => {
     const bind = async (body: object): Promise<unknown[]> => {
       const { json } = await served.post(`${GATE}/bind`, { ...PAY, ...body }, served.agent);
       return [json.decision, json.outcome];
@@ -86,13 +86,13 @@ describe('the execute gate', () => {
     assert.deepEqual(await bind({ action_type: 'other' }), ['BLOCK', 'SILENCE']);
   });
 
-  it('knows a currency however it is spelled, and logs its code', async () => {
+  it('accepts every spelling of a currency, and logs its code', async () => {
     const { json } = await served.ask({ ...PAY, amount_atomic: 50, currency: 'usdc' });
     assert.deepEqual([json.outcome, json.receipt.currency], ['PERMIT', 'USDC']);
     assert.equal(json.receipt.disclosures?.currency, undefined);
   });
 
-  it('counts against the act what the request does not say', async () => {
+  it('treats missing members of the request as unfavourable to the act', async () => {
     const outcomeOf = async (body: object): Promise<string> =>
       (await served.ask({ action_type: PAY.action_type, agent_id: 'a', ...body })).json.outcome;
     assert.equal(await outcomeOf({}), 'DENY', 'an amount that is not named is over every limit');
