@@ -29,7 +29,8 @@ export const cluster: Bench = {
   },
 };
 
-async function measured(url: string, { quick }: BenchOptions): Promise<Figure[]> {
+async function measured(url: string, options: BenchOptions): Promise<Figure[]> {
+  const { quick, entries: wanted = 0 } = options;
   const folder = await temporaryFolder();
   const database = await ClusterDatabase.open(url, { address: 'bench', lease_ms: 60_000 });
   await database.lease.acquire();
@@ -55,6 +56,7 @@ async function measured(url: string, { quick }: BenchOptions): Promise<Figure[]>
       appends: () => appends(shared.log, draft, count),
       embedded: () => appends(embedded.log, alone, count),
     });
+    while (shared.log.size() < wanted) await appends(shared.log, draft, count);
     await writeSnapshot(database, replica);
     await appends(shared.log, draft, count);
     const [began, processor] = [performance.now(), process.cpuUsage()];

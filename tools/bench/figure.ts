@@ -31,7 +31,7 @@ export interface Figure extends Target {
 export interface BenchOptions {
   /** Smaller sizes and shorter runs: a first look, no verdict. */
   readonly quick: boolean;
-  /** Entries of the large log of `growth` and `startup`, instead of a million. */
+  /** Entries of the large log of `growth` and `startup`, instead of a million; of a cluster when a new node fills its copy. */
   readonly entries?: number;
 }
 

@@ -29,7 +29,7 @@ export function addMeasures(program: Command): void {
     )
     .option('--only <name>', 'a measurement or figure, or a prefix of its name')
     .option('--quick', 'small sizes: checks that the benchmark runs, the figures mean nothing')
-    .option('--entries <number>', 'entries of the large log of growth and startup, not a million')
+    .option('--entries <number>', 'entries of the large log of growth, startup and cluster')
     .option('--json', 'JSON alone, without the table')
     .action(
       acting(EXIT.failed, async (options: BenchCommand) => {
