@@ -13,6 +13,8 @@
 // Below them: store/ (LevelDB, files), merkle/, map/ (chain heads), note/ (checkpoints), crypto/, encoding/.
 
 export { openLog, openThreads } from './open.ts';
+export { openSuccessor } from './operate/succession.ts';
+export type { Succession, SuccessionOptions } from './operate/succession.ts';
 export * from './cluster/index.ts';
 export { CLUSTER, clusterMarker, logNumbers, openRegister } from './store/data-folder.ts';
 export type { OpenedRegister, RegisterPlace } from './store/data-folder.ts';

@@ -1,6 +1,6 @@
 // The door for operations: what the command line, monitors, mirrors and witnesses need in addition to log/index.ts.
 //
-// Most of it works on a log that no process has open (fsck, reindex, restore, adoption, a successor), or on the
+// Most of it works on a log that no process has open (fsck, reindex, restore, adoption), or on the
 // published form of a log that runs elsewhere (tiles, signed notes, replay). Plugins and the gateway do not import it.
 
 // Checking and repairing the database of a log.
@@ -8,7 +8,6 @@ export { fsck } from './operate/fsck/fsck.ts';
 export type { FsckResult } from './operate/fsck/fsck.ts';
 export { reindex } from './operate/reindex.ts';
 export { restore } from './operate/restore.ts';
-export { openSuccessor } from './operate/succession.ts';
 export { compareForAdoption, originIn } from './operate/adoption.ts';
 export type { Adopted, AskWitnesses } from './operate/adoption.ts';
 

@@ -1,50 +1,63 @@
-// What `actlog cluster` asks a node: its state, and to give lost rounds back to the database.
+// What the command line asks a node: its state, to give lost rounds back to the database, to give the leadership away, and
+// to open a successor of a log.
 
-import type { ClusterDatabase, Replica } from '../../log/index.ts';
-import type { Json, JsonObject } from '../../plugins/contract/index.ts';
+import type { ClusterDatabase, Kind, Succession } from '../../log/index.ts';
+import type { JsonObject } from '../../plugins/contract/index.ts';
+import type { AdminVerbs } from '../tenants/admin.ts';
 import { AdminError } from '../tenants/tenants.ts';
 import type { Copies } from './copies.ts';
+import { giveBack } from './lost-rounds.ts';
 
-/** The state of a node for `cluster status`, with what the database says if it answers. */
-export async function statusOf(
-  database: ClusterDatabase,
-  copies: Copies,
-  state: JsonObject,
-): Promise<Json> {
-  const sizes = await database.sizes().catch(() => null);
-  const lost = await database.lost().catch(() => []);
-  return {
-    ...state,
-    applied: copies.applied(),
-    lost: lost as unknown as Json,
-    database: sizes as unknown as Json,
-  };
+/** A node, as the commands see it. */
+export interface AdministeredNode {
+  readonly database: ClusterDatabase;
+  readonly copies: Copies;
+  leads(): boolean;
+  /** The address of another node that leads; null if none is known. */
+  leader(): string | null;
+  /** What `cluster status` says of the node itself. */
+  state(): JsonObject & { readonly address: string };
+  /** Called when the database has the lost rounds again. */
+  healed(): void;
+  stepDown(): Promise<void>;
+  succeed(kind: Kind, number: number): Promise<Succession>;
 }
 
-/**
- * Gives rounds that the database has lost back to it, all or none. Returns their number by stream.
- *
- * @throws AdminError if the copies do not have all of them; LogError `store_corrupt` if they do not continue the rounds
- *   of the database
- */
-export async function giveBack(
-  database: ClusterDatabase,
-  copies: Copies,
-): Promise<Readonly<Record<string, number>>> {
-  const states = await database.states(copies.positions());
-  const missing = new Map<string, NonNullable<Awaited<ReturnType<Replica['kept']>>>>();
-  for (const replica of copies.all()) {
-    const { stream } = replica;
-    const last = states.get(stream)?.last ?? 0;
-    if (replica.position.seq <= last) continue;
-    const kept = await replica.kept(last);
-    if (kept === null) {
-      throw new AdminError(
-        `this node does not have all of the rounds of ${stream} after ${String(last)}: nothing was changed`,
-      );
-    }
-    missing.set(stream, kept);
-  }
-  if (missing.size > 0) await database.heal(missing);
-  return Object.fromEntries([...missing].map(([stream, { rounds }]) => [stream, rounds.length]));
+/** The verbs of `actlog cluster`, and `cluster succeed` of `actlog restore --successor`. */
+export function clusterVerbs(node: AdministeredNode): AdminVerbs {
+  const mustLead = (): void => {
+    if (node.leads()) return;
+    const leader = node.leader();
+    throw new AdminError(`this node does not lead${leader === null ? '' : `; ${leader} does`}`);
+  };
+  return {
+    'cluster status': async () => {
+      const { database, copies } = node;
+      const state = node.state();
+      return {
+        ...state,
+        leader: node.leads() ? state.address : node.leader(),
+        applied: copies.applied(),
+        lost: await database.lost().catch(() => []),
+        database: await database.sizes().catch(() => null),
+      };
+    },
+    'cluster heal': async () => {
+      const healed = await giveBack(node.database, node.copies);
+      node.healed();
+      return { healed };
+    },
+    'cluster step-down': async () => {
+      mustLead();
+      await node.stepDown();
+      return { stepped_down: true };
+    },
+    'cluster succeed': async ({ log, number }) => {
+      mustLead();
+      if ((log !== 'live' && log !== 'sandbox') || typeof number !== 'number') {
+        throw new AdminError('a succession names a log and its number');
+      }
+      return node.succeed(log, number);
+    },
+  };
 }

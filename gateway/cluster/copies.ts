@@ -23,7 +23,7 @@ export interface CopiesOptions {
   readonly database: ClusterDatabase;
   /** The id of the cluster. */
   readonly cluster: string;
-  /** The folder of each stream. */
+  /** The folder of each stream; `add` adds more. */
   readonly folders: ReadonlyMap<string, string>;
   /** Bytes of rounds after which a snapshot is written, at least. */
   readonly snapshot_bytes: number;
@@ -37,6 +37,7 @@ export interface CopiesOptions {
 /** The copies of one node. */
 export class Copies {
   readonly #options: CopiesOptions;
+  readonly #folders: Map<string, string>;
   readonly #replicas = new Map<string, Replica>();
   /** Bytes of rounds since the last snapshot, and the bytes of that one; negative while they are not known. */
   readonly #bytes = new Map<string, { since: number; last: number }>();
@@ -48,6 +49,7 @@ export class Copies {
 
   constructor(options: CopiesOptions) {
     this.#options = options;
+    this.#folders = new Map(options.folders);
   }
 
   /** How far a filling is; null while the copies are complete or nearly so. */
@@ -57,8 +59,17 @@ export class Copies {
 
   /** Opens all copies. An empty one is filled from the newest snapshot. */
   async open(): Promise<void> {
-    for (const [stream, folder] of this.#options.folders) await this.#open(stream, folder);
+    for (const [stream, folder] of this.#folders) await this.#open(stream, folder);
     this.#open_all = true;
+  }
+
+  /** Opens copies of streams that there are none of yet. */
+  async add(folders: ReadonlyMap<string, string>): Promise<void> {
+    for (const [stream, folder] of folders) {
+      if (this.#replicas.has(stream)) continue;
+      await this.#open(stream, folder);
+      this.#folders.set(stream, folder);
+    }
   }
 
   /** Whether a copy takes no rounds, because the disk has refused a write. It can be read. */
@@ -83,7 +94,7 @@ export class Copies {
   /** Deletes all copies, and fills them again. */
   async renew(): Promise<void> {
     this.#open_all = false;
-    for (const [stream, folder] of this.#options.folders) {
+    for (const [stream, folder] of this.#folders) {
       await this.#replicas.get(stream)?.close();
       await Replica.remove(folder);
       await this.#open(stream, folder);

@@ -49,6 +49,8 @@ export interface ClusterIdentity {
   readonly id: string;
   /** The logs of each kind by number, oldest first. */
   readonly logs: Readonly<Record<Kind, readonly number[]>>;
+  /** The log that a succession begins, and that no node serves yet; absent outside of a succession. */
+  readonly opening?: { readonly kind: Kind; readonly number: number };
 }
 
 /** What a node joins with. */
@@ -60,22 +62,31 @@ export interface Joining {
 }
 
 /** All streams of a cluster and the folder of a node's copy of each. */
-export function streamsOf({ logs }: ClusterIdentity, data: string): ReadonlyMap<string, string> {
+export function streamsOf(cluster: ClusterIdentity, data: string): ReadonlyMap<string, string> {
+  const { logs, opening } = cluster;
   const ofLogs = LOG_KINDS.flatMap((kind) =>
-    logs[kind].map((n) => [registerName(kind, n), join(data, kind, String(n))] as const),
+    [...logs[kind], ...(opening?.kind === kind ? [opening.number] : [])].map(
+      (n) => [registerName(kind, n), join(data, kind, String(n))] as const,
+    ),
   );
   return new Map([[GATEWAY_STREAM, join(data, GATEWAY_COPY)], ...ofLogs]);
 }
 
+/** The logs of a cluster as JSON, to compare them. */
+export const logsOf = ({ logs }: ClusterIdentity): string =>
+  JSON.stringify(LOG_KINDS.map((kind) => [kind, logs[kind]]));
+
 /** The identity of the cluster in the register; null before it is founded. */
-async function clusterIn(database: ClusterDatabase): Promise<ClusterIdentity | null> {
+export async function clusterIn(database: ClusterDatabase): Promise<ClusterIdentity | null> {
   const value = await database.register.read(CLUSTER);
   if (value === null) return null;
-  const { id, logs } = value;
+  const { id, logs, opening } = value;
   if (typeof id !== 'string' || logs === undefined || !isJsonObject(logs)) {
     throw new LogError('store_corrupt', `${database.register.where(CLUSTER)} is not a cluster`);
   }
-  return { id, logs: logs as unknown as ClusterIdentity['logs'] };
+  const known = { id, logs: logs as unknown as ClusterIdentity['logs'] };
+  if (opening === undefined) return known;
+  return { ...known, opening: opening as unknown as NonNullable<ClusterIdentity['opening']> };
 }
 
 /** How often a node that waits for the founding of its cluster looks. */

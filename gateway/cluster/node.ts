@@ -21,7 +21,7 @@ import {
   Secrets,
   SharedRows,
 } from '../../log/index.ts';
-import type { Kind, Leadership, Threads } from '../../log/index.ts';
+import type { Kind, Leadership, Succession, Threads } from '../../log/index.ts';
 import type { ConfigSources } from '../config.ts';
 import type { Gateway } from '../gateway.ts';
 import { listen } from '../http/listen.ts';
@@ -32,18 +32,19 @@ import type { OpenedGateway, OpenOptions } from '../open.ts';
 import { passphraseOf } from '../passphrase.ts';
 import { activate } from '../server.ts';
 import type { Active, RunningServer } from '../server.ts';
-import { base62 } from '../tenants/base62.ts';
 import { serveAdmin } from '../tenants/admin-socket.ts';
 import type { AdminVerbs } from '../tenants/admin.ts';
 import { AdminError } from '../tenants/tenants.ts';
 import type { IssuedKey } from '../tenants/tenants.ts';
-import { giveBack, statusOf } from './administration.ts';
+import { clusterVerbs } from './administration.ts';
 import type { Applied, ClusterView, Membership } from './cluster.ts';
 import { Copies } from './copies.ts';
-import { GATEWAY_STREAM, joinCluster, streamsOf } from './joining.ts';
+import { clusterIn, GATEWAY_STREAM, joinCluster, logsOf, streamsOf } from './joining.ts';
 import type { ClusterIdentity } from './joining.ts';
 import { KeyFolder } from './key-folder.ts';
-import { Waiting } from './waiting.ts';
+import { lostRound, reportAll, reportedLoss } from './lost-rounds.ts';
+import { succeedInCluster } from './succession.ts';
+import { answerNotReady, Waiting } from './waiting.ts';
 
 const POLL_MS = 1000;
 const RETRY_MS = 250;
@@ -66,6 +67,8 @@ const END_MS = 1000;
 const OPENED = 'cluster-opened';
 /** A row that changes when the key files have changed. */
 const KEYS = 'cluster-keys';
+/** A row with the logs of the cluster. */
+const LOGS = 'cluster-logs';
 
 /** An open gateway and its role. */
 interface Serving {
@@ -116,6 +119,8 @@ class Node {
   /** Whether the leader may have key files that this node has not taken over. */
   #keys_changed = true;
   #requests = 0;
+  /** What a command does between two turns of the loop. */
+  #asked: (() => Promise<void>) | null = null;
   #loop: Promise<void> | null = null;
   #stopping = false;
 
@@ -225,11 +230,17 @@ class Node {
       // Reads go on at once, also without the database.
       await this.#openAs(false);
     }
+    if (this.#asked !== null) {
+      await this.#asked();
+      this.#asked = null;
+    }
     if (this.#copies.refused && !(await this.#reopenCopies())) return POLL_MS;
     if (this.#serving?.leads === true) {
       this.#current_ms = performance.now();
       this.#copies.takeSnapshots();
-      await this.#checkKept();
+      // A write would fail as well, but a leader without writes would go on leading.
+      const lost = await lostRound(this.#database, this.#copies);
+      if (lost !== null) this.#depose(lost);
       return POLL_MS;
     }
     let leadership: Leadership | null;
@@ -253,23 +264,6 @@ class Node {
     if (this.#serving === null && this.#refusal === null) await this.#openAs(false);
     const left = this.#leadership?.left_ms ?? 0;
     return free ? RETRY_MS : Math.min(POLL_MS, Math.max(0, left) + 5);
-  }
-
-  /**
-   * Ends the leadership if the database has lost rounds that this node has committed. A write would fail as well, but a
-   * leader without writes would go on leading. The positions are read first, so rounds in flight are not missed.
-   */
-  async #checkKept(): Promise<void> {
-    const positions = this.#copies.positions();
-    // Without the database, the lease ends the leadership.
-    const states = await this.#database.states(positions).catch(() => null);
-    for (const [stream, { last, differs }] of states ?? []) {
-      const seq = positions.get(stream)?.seq ?? 0;
-      if (seq <= last && differs !== true) continue;
-      const message = `the database lacks round ${String(seq)} of ${stream}, which was committed`;
-      this.#depose(new LogError('rounds_lost', message));
-      return;
-    }
   }
 
   /** Compares the copies with the database. False if this node must not go on. */
@@ -309,9 +303,10 @@ class Node {
     const { logger } = this.#options;
     if (!(await lease.tryAcquire())) return;
     try {
+      await this.#learnLogs();
       await this.#copies.pull(this.#serving !== null, () => this.#stopping);
       if (this.#database.postgres.sinceFailure_ms < RECENT_MS) await sleep(QUIET_MS);
-      const why = (await this.#compare()) ? await this.#reported() : this.#withheld;
+      const why = (await this.#compare()) ? await reportedLoss(this.#database) : this.#withheld;
       if (why !== null) {
         if (this.#withheld !== why) logger.error(why);
         this.#withheld = why;
@@ -332,15 +327,6 @@ class Node {
     }
   }
 
-  async #reported(): Promise<string | null> {
-    const [lost] = await this.#database.lost();
-    if (lost === undefined) return null;
-    return (
-      `the database has lost commits of ${lost.stream}: the node at ${lost.address} has applied round ` +
-      `${String(lost.seq)}. Run "actlog cluster heal" there`
-    );
-  }
-
   /** Called at any time: nothing is acknowledged from here on. */
   #depose(error: unknown): void {
     if (this.#deposed !== null) return;
@@ -357,10 +343,7 @@ class Node {
     await this.#copies.stopLeading();
     // Before the lease is free: the report keeps another node from leading on a database that has lost commits.
     if (isLogError(error) && error.code === 'rounds_lost') {
-      const { ADVERTISE } = this.#sources.config;
-      for (const { stream, position } of this.#copies.all()) {
-        await this.#database.reportSeen(stream, ADVERTISE, position.seq);
-      }
+      await reportAll(this.#database, this.#copies, this.#sources.config.ADVERTISE);
     }
     await this.#database.lease.release();
     this.#database.notify();
@@ -421,6 +404,13 @@ class Node {
         },
       );
     }
+    const told = rows.get(LOGS);
+    if (!leads && told !== undefined && String(told) !== logsOf(this.#identity)) {
+      // Without the database, a follower serves the logs that it knows.
+      await this.#learnLogs()
+        .then(() => this.#copies.pull(false, () => this.#stopping))
+        .catch((err: unknown) => this.#options.logger.warn({ err }, 'the logs are not known'));
+    }
     const member = this.#membership(rows, leads);
     const opened = await openGateway(this.#sources, {
       ...this.#options,
@@ -433,6 +423,8 @@ class Node {
         this.#first_keys = await tenants.issueFirst();
       }
       if (leads && !rows.has(OPENED)) await rows.put([{ key: OPENED, value: Buffer.from('true') }]);
+      const logs = Buffer.from(logsOf(this.#identity));
+      if (leads && !logs.equals(told ?? Buffer.of())) await rows.put([{ key: LOGS, value: logs }]);
       const active = await activate(opened, this.#options.logger);
       Object.assign(this.#verbs, active.verbs, this.#clusterVerbs());
       this.#serving = { leads, opened, active };
@@ -470,14 +462,23 @@ class Node {
       secrets: this.#secrets,
       numbers: (kind: Kind) => this.#identity.logs[kind],
       replica: (kind: Kind, number: number) => this.#copies.of(registerName(kind, number)),
-      shareKeys: async () => {
-        await this.#keys.share();
-        await rows.put([{ key: KEYS, value: Buffer.from(String(Date.now())) }]);
-      },
+      shareKeys: () => this.#shareKeys(rows),
       rowChanged: (key) => {
-        if (key === KEYS) this.#reopen = this.#keys_changed = true;
+        if (key === KEYS) this.#keys_changed = true;
+        if (key === KEYS || key === LOGS) this.#reopen = true;
       },
     };
+  }
+
+  async #shareKeys(rows: SharedRows): Promise<void> {
+    await this.#keys.share();
+    await rows.put([{ key: KEYS, value: Buffer.from(String(Date.now())) }]);
+  }
+
+  /** Reads which logs the cluster has, and opens copies of those that are new. */
+  async #learnLogs(): Promise<void> {
+    this.#identity = (await clusterIn(this.#database)) ?? this.#identity;
+    await this.#copies.add(streamsOf(this.#identity, this.#sources.config.DATA_DIR));
   }
 
   #view(leads: boolean): ClusterView {
@@ -524,7 +525,6 @@ class Node {
       res.once('close', () => (this.#requests -= 1));
       return serving.active.handler(req, res);
     }
-    const request_id = `req_${base62(24)}`;
     const filling = (this.#copies as Copies | undefined)?.filling ?? null;
     const message =
       this.#refusal !== null
@@ -532,52 +532,67 @@ class Node {
         : filling === null
           ? 'this node has no role yet'
           : `this node fills its copy (${filling})`;
-    const error = { type: 'api_error', code: 'not_ready', message, request_id };
-    for (const [name, value] of headers) res.setHeader(name, value);
-    res.writeHead(503, {
-      'Content-Type': 'application/json; charset=utf-8',
-      'Cache-Control': 'no-store',
-      'Retry-After': '1',
-      'X-Request-Id': request_id,
-    });
-    res.end(JSON.stringify({ error }));
+    answerNotReady(res, headers, message);
   }
 
   // Administration
 
   #clusterVerbs(): AdminVerbs {
-    return {
-      'cluster status': async () => {
-        const serving = this.#serving;
-        const leads = serving?.leads === true;
-        return statusOf(this.#database, this.#copies, {
-          cluster: this.#identity.id,
-          address: this.#sources.config.ADVERTISE,
-          role: serving === null ? null : leads ? 'leader' : 'follower',
-          leader: leads ? this.#sources.config.ADVERTISE : this.#leaderAddress(),
-          epoch: this.#database.lease.epoch ?? this.#leadership?.epoch ?? null,
-          lag_ms: leads ? 0 : this.#lag(),
-          problem: this.#refusal ?? this.#withheld ?? this.#copies.filling,
-        });
-      },
-      'cluster heal': async () => {
-        const healed = await giveBack(this.#database, this.#copies);
+    return clusterVerbs({
+      database: this.#database,
+      copies: this.#copies,
+      leads: () => this.#serving?.leads === true,
+      leader: () => this.#leaderAddress(),
+      state: () => ({
+        cluster: this.#identity.id,
+        address: this.#sources.config.ADVERTISE,
+        role: this.#serving === null ? null : this.#serving.leads ? 'leader' : 'follower',
+        epoch: this.#database.lease.epoch ?? this.#leadership?.epoch ?? null,
+        lag_ms: this.#serving?.leads === true ? 0 : this.#lag(),
+        problem: this.#refusal ?? this.#withheld ?? this.#copies.filling,
+      }),
+      healed: () => {
         this.#withheld = null;
         this.#waiting.wake();
-        return { healed };
       },
-      'cluster step-down': async () => {
-        if (this.#serving?.leads !== true) {
-          const leader = this.#leaderAddress();
-          throw new AdminError(
-            `this node does not lead${leader === null ? '' : `; ${leader} does`}`,
-          );
-        }
+      stepDown: async () => {
         this.#abstain_ms = performance.now() + 2 * ABSTAIN_MS;
         this.#depose(new LogError('log_unavailable', 'the operator asked this node to step down'));
         await this.#waiting.until(() => this.#serving?.leads !== true, WAIT_MS);
-        return { stepped_down: true };
       },
-    };
+      succeed: (kind, number) => {
+        if (this.#asked !== null) throw new AdminError('another succession has not ended');
+        return new Promise((resolve, reject) => {
+          this.#asked = () => this.#succeed(kind, number).then(resolve, reject);
+          this.#waiting.wake();
+        });
+      },
+    });
+  }
+
+  async #succeed(kind: Kind, number: number): Promise<Succession> {
+    const serving = this.#serving;
+    if (serving?.leads !== true) throw new AdminError('this node does not lead any more');
+    const { types } = serving.opened.gateway;
+    const threads = this.#threads ?? openThreads({ inline: true });
+    await this.#learnLogs();
+    await this.#closeServing();
+    try {
+      const [database, copies, identity] = [this.#database, this.#copies, this.#identity];
+      const rows = new SharedRows(copies.of(GATEWAY_STREAM));
+      const done = await succeedInCluster(
+        {
+          ...{ config: this.#sources.config, database, copies, identity, types, threads },
+          shareKeys: () => this.#shareKeys(rows),
+        },
+        kind,
+        number,
+      );
+      this.#identity = done.identity;
+      return done.succession;
+    } finally {
+      if (this.#deposed === null)
+        await this.#openAs(true).catch((error: unknown) => this.#depose(error));
+    }
   }
 }

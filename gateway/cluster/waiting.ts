@@ -1,4 +1,8 @@
-// Waiting in a node: its loop sleeps until something wakes it, and requests wait until a condition holds.
+// Waiting in a node: its loop sleeps until something wakes it, requests wait until a condition holds, and those that waited
+// in vain are answered.
+
+import type { ServerResponse } from 'node:http';
+import { base62 } from '../tenants/base62.ts';
 
 import { setTimeout as sleep } from 'node:timers/promises';
 
@@ -59,4 +63,21 @@ export class Waiting {
     this.wake();
     this.changed();
   }
+}
+
+/** Answers a request while no gateway is open: 503 `not_ready`. */
+export function answerNotReady(
+  res: ServerResponse,
+  headers: readonly (readonly [string, string])[],
+  message: string,
+): void {
+  const request_id = `req_${base62(24)}`;
+  for (const [name, value] of headers) res.setHeader(name, value);
+  res.writeHead(503, {
+    'Content-Type': 'application/json; charset=utf-8',
+    'Cache-Control': 'no-store',
+    'Retry-After': '1',
+    'X-Request-Id': request_id,
+  });
+  res.end(JSON.stringify({ error: { type: 'api_error', code: 'not_ready', message, request_id } }));
 }

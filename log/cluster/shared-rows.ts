@@ -44,7 +44,11 @@ export class SharedRows {
   }
 
   has(key: string): boolean {
-    return this.#replica.store.get(rowKey(CORE_ROW, key)) !== undefined;
+    return this.get(key) !== undefined;
+  }
+
+  get(key: string): Uint8Array | undefined {
+    return this.#replica.store.get(rowKey(CORE_ROW, key));
   }
 
   /** Puts or deletes rows, all or none. They are committed when it resolves. Rejects like a write to the replica. */

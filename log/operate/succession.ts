@@ -2,6 +2,7 @@
 // database is lost. Log n + 1 names the last checkpoint of log n, which takes no more entries. log/FORMAT.md §1, §5.
 
 import { join } from 'node:path';
+import type { Replica } from '../cluster/replica.ts';
 import { toHex } from '../encoding/bytes.ts';
 import { isLogError, LogError } from '../errors.ts';
 import { openLog, type OpenLogOptions } from '../open.ts';
@@ -19,7 +20,13 @@ import type { Log } from '../types.ts';
 /** Which log is succeeded, and how both logs are opened. */
 export interface SuccessionOptions extends Omit<
   OpenLogOptions,
-  'predecessor' | 'begins_after_ms' | 'origin_base' | 'cosign' | 'register' | 'checkpoints'
+  | 'predecessor'
+  | 'begins_after_ms'
+  | 'origin_base'
+  | 'cosign'
+  | 'register'
+  | 'checkpoints'
+  | 'replica'
 > {
   readonly number: number;
   readonly register: Register;
@@ -27,6 +34,8 @@ export interface SuccessionOptions extends Omit<
    * Asks the witnesses of the log with a number for cosignatures. If absent, checkpoints are published without them.
    */
   readonly cosign?: (number: number) => Cosign;
+  /** On a node that leads a cluster: the copy of the log with a number, also of the log that begins. */
+  readonly replicas?: (number: number) => Replica;
 }
 
 /** The log that was opened, and its predecessor. */
@@ -79,7 +88,9 @@ export async function openSuccessor(options: SuccessionOptions): Promise<Success
 const LOST: ReadonlySet<string> = new Set(['log_rolled_back', 'key_lost']);
 
 /** Whether a log has its first entry, which names the predecessor. The predecessor must not take entries then. */
-async function hasBegun({ data, kind }: SuccessionOptions, number: number): Promise<boolean> {
+async function hasBegun(options: SuccessionOptions, number: number): Promise<boolean> {
+  const { data, kind, replicas } = options;
+  if (replicas !== undefined) return replicas(number).store.get(entryKey(0)) !== undefined;
   if (!logNumbers(data, kind).includes(number)) return false;
   const store = await openStore(join(data, kind, String(number), 'db'));
   try {
@@ -175,15 +186,19 @@ const lastTimeOf = (log: Log): number =>
 
 /** The options to open the log with a number. `onRefused` is called when too few witnesses cosigned a checkpoint. */
 function opening(
-  { cosign, ...options }: SuccessionOptions,
+  { cosign, replicas, ...options }: SuccessionOptions,
   number: number,
   onRefused: () => void = () => undefined,
 ): Omit<OpenLogOptions, 'origin_base'> {
-  if (cosign === undefined) return { ...options, number };
-  const ask = cosign(number);
-  return {
+  const own = {
     ...options,
     number,
+    ...(replicas === undefined ? {} : { replica: replicas(number) }),
+  };
+  if (cosign === undefined) return own;
+  const ask = cosign(number);
+  return {
+    ...own,
     cosign: async (offer) => {
       const cosigned = await ask(offer);
       if (cosigned === null) onRefused();

@@ -20,6 +20,9 @@ const SUITES = [
 
 /** Tests that do not apply, by a part of their full title, and why. They are left out. */
 const NOT_APPLICABLE: Readonly<Record<string, string>> = {
+  'backs up while it serves, without keys of disclosures': 'PostgreSQL is backed up instead',
+  'opens the data folder itself, and leaves it to the next start':
+    'commands for a cluster work through a node that runs',
   'shows every component as a status page does': 'a node shows `cluster` as one more component',
   'is why a log takes nothing whose last entry is ahead': 'each node confirms its own clock',
 };

@@ -1,11 +1,12 @@
 // A gateway whose live log is closed and followed by another one, as `actlog restore --successor` does it.
 
 import assert from 'node:assert/strict';
-import { openLog, openThreads } from '../../log/index.ts';
-import { openSuccessor } from '../../log/operate/succession.ts';
+import { openLog, openSuccessor, openThreads } from '../../log/index.ts';
 import { broughtTypes } from '../../tools/brought-types.ts';
+import { IN_CLUSTER } from '../cluster/suite-cluster.ts';
 import { run } from '../gateway/running.ts';
 import type { Running } from '../gateway/running.ts';
+import { adminCall } from '../support/admin-call.ts';
 
 /**
  * Stops a gateway, closes its newest live log for good, and serves the folder again with the next. With `carried`
@@ -18,6 +19,12 @@ export async function succeeded(
   const { data, gateway } = running;
   const { register } = gateway;
   const { number } = gateway.logs.live;
+  if (IN_CLUSTER) {
+    assert.ok(carried, 'an earlier release had no clusters');
+    await adminCall(data, 'cluster succeed', { log: 'live', number });
+    await running.close(true);
+    return run({ DATA_DIR: data });
+  }
   await running.close(true);
   const threads = openThreads({ inline: true });
   const types = await broughtTypes({ PLUGINS: [] });

@@ -1,8 +1,7 @@
 // The process of a log on the simulated machine: how it starts, publishes, ends and starts again, and what it may refuse.
 
-import { isLogError, openLog, openThreads } from '../../log/index.ts';
+import { isLogError, openLog, openSuccessor, openThreads } from '../../log/index.ts';
 import type { Log, OpenLogOptions } from '../../log/index.ts';
-import { openSuccessor } from '../../log/operate.ts';
 import { FileRegister, readRemembered } from '../../log/store/register.ts';
 import { Ledger } from './ledger.ts';
 import type { Plan } from './plan.ts';

@@ -3,9 +3,8 @@
 
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
-import { passphraseOf } from '../../gateway/passphrase.ts';
 import { logNumbers, native, parseVkey } from '../../log/index.ts';
-import type { Kind } from '../../log/index.ts';
+import type { Kind, Succession } from '../../log/index.ts';
 import { registerPlace } from '../../gateway/config.ts';
 import { broughtTypes } from '../brought-types.ts';
 import { acting, CommandError, EXIT, kindOption, settingsOf, withData } from '../command-line.ts';
@@ -27,7 +26,8 @@ export function addRestore(program: Command): void {
     .summary('bring a restored backup up to date, or open a successor log')
     .description(
       'A database that is behind its checkpoint register does not open, because appending to it would fork the log. ' +
-        'Stop the server, then either restore the missing entries from a mirror, or open a successor log.',
+        'Stop the server, then either restore the missing entries from a mirror, or open a successor log. A node of a ' +
+        'cluster opens one while it serves.',
     )
     .addOption(kindOption('which log', '--log').makeOptionMandatory())
     .option('--number <n>', 'number of the log (default: the newest)')
@@ -49,7 +49,7 @@ export function addRestore(program: Command): void {
 Catching up verifies every entry, writes what is missing, and must reach the signed checkpoint and the acknowledged
 size that the checkpoint file remembers. Idempotency records and disclosures of those entries are not in a mirror.
 A successor is a new log with new keys whose first entry names the last checkpoint of the old one: hand its
-verifier key out again. With WITNESS_POLICY the last checkpoint is published, and a successor opened, only when the
+verifier key out again. In a cluster, run it on the node that leads, while it serves. With WITNESS_POLICY the last checkpoint is published, and a successor opened, only when the
 witnesses cosigned it; when they did not, the same command asks them again.`,
     )
     .action(acting(EXIT.failed, run));
@@ -113,41 +113,30 @@ async function catchUp({ log, from = '' }: RestoreCommand, config: Config, numbe
   }
 }
 
-async function succeed({ log }: RestoreCommand, config: Config, number: number) {
-  const { openSuccessor } = await import('../../log/operate.ts');
-  const { openThreads } = await import('../../log/index.ts');
-  const { WitnessNetwork } = await import('../../gateway/witnesses/witness-network.ts');
-  const { pino } = await import('pino');
-  const { openRegister } = await import('../../log/index.ts');
+async function succeed(options: RestoreCommand, config: Config, number: number): Promise<number> {
+  const { log } = options;
+  const { origin, vkey, published, predecessor, orderly } =
+    config.CLUSTER === 'on'
+      ? await administer<Succession>(options, 'cluster succeed', { log, number })
+      : await succeedAlone(config, log, number);
+  const end = `${predecessor.origin} at ${String(predecessor.size)} entries`;
+  console.log(orderly ? `closed ${end}` : `left ${end} as lost: nothing is written to it any more`);
+  console.log(`opened ${origin}: serve it, and hand out its new verifier key`);
+  console.log(`log ${vkey}`);
+  if (!published) {
+    console.log('its witnesses do not cosign it yet: show them this line; the server asks again');
+  }
+  return EXIT.ok;
+}
+
+async function succeedAlone(config: Config, kind: Kind, number: number): Promise<Succession> {
+  const { succeed: openNext } = await import('../../gateway/succession.ts');
+  const { openRegister, openThreads } = await import('../../log/index.ts');
   const { register } = await openRegister(registerPlace(config));
-  const witnesses = WitnessNetwork.open(config, Date.now, pino({ level: 'silent' }));
-  const passphrase = passphraseOf(config);
   const shared = openThreads({ inline: true });
   try {
-    const { origin, vkey, published, predecessor, orderly } = await openSuccessor({
-      data: config.DATA_DIR,
-      kind: log,
-      number,
-      register,
-      types: await broughtTypes(config),
-      threads: shared,
-      ...(passphrase === undefined ? {} : { passphrase }),
-      ...(witnesses === null ? {} : { cosign: (n) => witnesses.cosign(log, n) }),
-    });
-    const end = `${predecessor.origin} at ${String(predecessor.size)} entries`;
-    console.log(
-      orderly ? `closed ${end}` : `left ${end} as lost: nothing is written to it any more`,
-    );
-    console.log(`opened ${origin}: serve it, and hand out its new verifier key`);
-    console.log(`log ${vkey}`);
-    if (!published) {
-      console.log('its witnesses do not cosign it yet: show them this line; the server asks again');
-    }
-    return EXIT.ok;
-  } catch (error) {
-    const problems = witnesses?.problems(log, number) ?? [];
-    if (!(error instanceof Error) || problems.length === 0) throw error;
-    throw new CommandError([error.message, ...problems].join('\n  '));
+    const types = await broughtTypes(config);
+    return await openNext(config, { kind, number, register, types, threads: shared });
   } finally {
     await shared.close();
     await register.close();
