@@ -20,6 +20,13 @@ const server = process.env['CLUSTER_SUITES'] ?? '';
 /** Whether suites run in cluster mode. */
 export const IN_CLUSTER = server !== '';
 
+/** Leaves a test, or what a hook prepares, out of cluster mode, to which it does not apply. */
+export function skipInCluster(context: Mocha.Context, why: string): void {
+  if (!IN_CLUSTER) return;
+  console.log(`not in cluster mode: ${why}`);
+  context.skip();
+}
+
 const databases = new Map<string, string>();
 
 /** The cluster of a data folder; null outside cluster mode. */

@@ -6,6 +6,7 @@ import { chown, mkdir, mkdtemp, rm, symlink } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { skipInCluster } from '../../cluster/suite-cluster.ts';
 import { adminCall } from '../../support/admin-call.ts';
 import { askServer, serveAdmin, socketPath } from '../../../gateway/tenants/admin-socket.ts';
 import { AdminError } from '../../../gateway/tenants/tenants.ts';
@@ -65,7 +66,8 @@ describe('administration of a running gateway', () => {
     assert.deepEqual(keys.map(({ status }) => status).sort(), ['active', 'retired']);
   });
 
-  it('writes a backup of the running service, without the keys of disclosures', async () => {
+  it('writes a backup of the running service, without the keys of disclosures', async function () {
+    skipInCluster(this, 'PostgreSQL is backed up with its own tools');
     const folder = await mkdtemp(join(tmpdir(), 'actlog-backup-'));
     const target = join(folder, 'b');
     const { sizes } = (await call('backup', { folder: target })) as {
@@ -114,7 +116,8 @@ describe('administration of a running gateway', () => {
 });
 
 describe('administration without a server', () => {
-  it('opens the data folder itself, and the next start can use it', async () => {
+  it('opens the data folder itself, and the next start can use it', async function () {
+    skipInCluster(this, 'commands for a cluster work through a node that runs');
     const running = await run({}, { plugins: [notes()] });
     const { live, data } = running;
     await running.close(true);
