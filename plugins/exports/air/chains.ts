@@ -13,7 +13,7 @@ import type { AirPlace } from './record.ts';
 const MARK_EVERY = 512;
 const MAX_MARKS = 50_000;
 /** Entries read in one call; other requests are served between the calls. */
-const PAGE = 48;
+const PAGE = 128;
 
 /** A record with its place on the chain and its canonical form. */
 export interface PlacedRecord {

@@ -172,8 +172,13 @@ function inputHash(
   commitments: Readonly<Record<string, string>>,
   members: readonly string[],
 ): string {
-  return committed(commitments, members) ?? toHex(portable.sha256(utf8(canonical(commitments))));
+  if (Object.keys(commitments).length === 0) return NO_INPUT;
+  return committed(commitments, members) ?? hashOf(commitments);
 }
+
+const hashOf = (value: JsonObject): string => toHex(portable.sha256(utf8(canonical(value))));
+/** Of an entry without commitments. */
+const NO_INPUT = hashOf({});
 
 const reference = (ref_type: string, ref_value: string, ref_system: string | null): Json => ({
   ref_system,
