@@ -230,7 +230,7 @@ const damaged = (origin: string, index: number): LogError =>
 // that name a decision, and by monitors at the end of the log.
 
 /** Limits of the cache: entries, and bytes of their texts. */
-const MOST_ENTRIES = 4096;
+const MOST_ENTRIES = 8192;
 const MOST_BYTES = 8 * 1024 * 1024;
 
 /** An entry as it is on disk. */
