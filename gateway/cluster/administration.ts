@@ -17,6 +17,8 @@ export interface AdministeredNode {
   leader(): string | null;
   /** What `cluster status` says of the node itself. */
   state(): JsonObject & { readonly address: string };
+  /** Gives key files back that the database has lost. */
+  giveKeysBack(): Promise<void>;
   /** Called when the database has the lost rounds again. */
   healed(): void;
   stepDown(): Promise<void>;
@@ -43,6 +45,8 @@ export function clusterVerbs(node: AdministeredNode): AdminVerbs {
       };
     },
     'cluster heal': async () => {
+      // A node may lead when the rounds are there, and needs the keys then.
+      await node.giveKeysBack();
       const healed = await giveBack(node.database, node.copies);
       node.healed();
       return { healed };

@@ -106,6 +106,9 @@ export async function joinCluster(joining: Joining): Promise<ClusterIdentity> {
     if (await database.lease.tryAcquire().catch(() => false)) {
       try {
         if ((await clusterIn(database)) === null) return await foundCluster(joining);
+      } catch (error) {
+        // Another node may have founded the cluster after the lease of this one had expired.
+        if ((await clusterIn(database)) === null) throw error;
       } finally {
         await database.lease.release();
       }
@@ -175,10 +178,7 @@ async function foundCluster(joining: Joining): Promise<ClusterIdentity> {
     );
   }
   await writeMarker(data, { id, founding: true });
-  // What a founding that did not finish has left.
-  for (const table of ['actlog_round', 'actlog_snapshot', 'actlog_seen']) {
-    await database.postgres.query(`DELETE FROM ${table}`);
-  }
+  await database.clear();
   await rm(join(data, GATEWAY_COPY), { recursive: true, force: true });
   if (hasData(data)) {
     logger.info({ data }, 'founding a cluster with the data of this folder');

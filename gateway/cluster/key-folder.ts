@@ -15,6 +15,10 @@ export class KeyFolder {
   readonly folder: string;
   readonly #secrets: Secrets;
   readonly #turns = new Turns();
+  /** Whether the folder may differ from what is shared. */
+  outdated = true;
+  /** Whether the database has lost commits, and may lack files of this folder. */
+  #lost = false;
 
   constructor(folder: string, secrets: Secrets) {
     this.folder = folder;
@@ -24,6 +28,8 @@ export class KeyFolder {
   /** Shares what is new or changed in the folder, and removes what is gone. Only the leader may. */
   share(): Promise<void> {
     return this.#turns.run(async () => {
+      // A key that the other nodes did not get must not stay here.
+      this.outdated = true;
       const [here, shared] = [await this.#files(), await this.#shared()];
       const changed = [...here].filter(([name, bytes]) => {
         const known = shared.get(name);
@@ -32,12 +38,27 @@ export class KeyFolder {
       await this.#secrets.put(new Map(changed.map(([name, bytes]) => [PREFIX + name, bytes])));
       const gone = [...shared.keys()].filter((name) => !here.has(name));
       await this.#secrets.delete(gone.map((name) => PREFIX + name));
+      this.outdated = false;
     });
   }
 
-  /** Makes the folder the copy of what is shared. A file that was never shared has never been used, and is deleted. */
+  /** The database has lost commits that this node has applied. */
+  databaseLost(): void {
+    this.#lost = true;
+  }
+
+  /** Gives back the files that a database which has lost commits does not have. */
+  giveBack(): Promise<void> {
+    return this.#turns.run(() => this.#giveBack());
+  }
+
+  /**
+   * Makes the folder the copy of what is shared, once the database has back what it lost. A file that was never shared has
+   * never been used, and is deleted.
+   */
   take(): Promise<void> {
     return this.#turns.run(async () => {
+      await this.#giveBack();
       await makeFolder(this.folder, 0o700);
       const [here, shared] = [await this.#files(), await this.#shared()];
       for (const [name, bytes] of shared) {
@@ -49,7 +70,16 @@ export class KeyFolder {
         if (!shared.has(name)) await rm(join(this.folder, name), { force: true });
       }
       await syncFolder(this.folder);
+      this.outdated = false;
     });
+  }
+
+  async #giveBack(): Promise<void> {
+    if (!this.#lost) return;
+    const [here, shared] = [await this.#files(), await this.#shared()];
+    const lost = [...here].filter(([name]) => !shared.has(name));
+    await this.#secrets.giveBack(new Map(lost.map(([name, bytes]) => [PREFIX + name, bytes])));
+    this.#lost = false;
   }
 
   async #shared(): Promise<ReadonlyMap<string, Uint8Array>> {

@@ -116,8 +116,6 @@ class Node {
   #withheld: string | null = null;
   #abstain_ms = 0;
   #reopen = false;
-  /** Whether the leader may have key files that this node has not taken over. */
-  #keys_changed = true;
   #requests = 0;
   /** What a command does between two turns of the loop. */
   #asked: (() => Promise<void>) | null = null;
@@ -290,6 +288,7 @@ class Node {
       if (this.#refusal !== null) this.#refusal = null;
       return true;
     }
+    this.#keys.databaseLost();
     const lost = `the database has lost commits of ${ahead.join(', ')}: "actlog cluster heal" on this node gives them back`;
     if (this.#withheld !== lost) this.#options.logger.error(lost);
     this.#withheld = lost;
@@ -395,14 +394,11 @@ class Node {
     const { lease } = this.#database;
     const threads = this.#threads;
     if (leads) this.#copies.lead(lease.epoch ?? '0');
-    if (leads || this.#keys_changed) {
-      await this.#keys.take().then(
-        () => (this.#keys_changed = false),
-        (error: unknown) => {
-          // A follower serves without the database, with the keys that it had.
-          if (leads) throw error;
-        },
-      );
+    if (leads || this.#keys.outdated) {
+      await this.#keys.take().catch((error: unknown) => {
+        // A follower serves without the database, with the keys that it had.
+        if (leads) throw error;
+      });
     }
     const told = rows.get(LOGS);
     if (!leads && told !== undefined && String(told) !== logsOf(this.#identity)) {
@@ -464,7 +460,7 @@ class Node {
       replica: (kind: Kind, number: number) => this.#copies.of(registerName(kind, number)),
       shareKeys: () => this.#shareKeys(rows),
       rowChanged: (key) => {
-        if (key === KEYS) this.#keys_changed = true;
+        if (key === KEYS) this.#keys.outdated = true;
         if (key === KEYS || key === LOGS) this.#reopen = true;
       },
     };
@@ -551,6 +547,7 @@ class Node {
         lag_ms: this.#serving?.leads === true ? 0 : this.#lag(),
         problem: this.#refusal ?? this.#withheld ?? this.#copies.filling,
       }),
+      giveKeysBack: () => this.#keys.giveBack(),
       healed: () => {
         this.#withheld = null;
         this.#waiting.wake();

@@ -319,6 +319,14 @@ export class ClusterDatabase {
     this.notify();
   }
 
+  /** Deletes all rounds and snapshots, which a founding that did not finish has left. Only while this node holds the lease. */
+  async clear(): Promise<void> {
+    for (const table of ['actlog_round', 'actlog_snapshot', 'actlog_seen']) {
+      const sql = `WITH ${HELD} DELETE FROM ${table} WHERE EXISTS (SELECT 1 FROM held)`;
+      await this.postgres.query(sql, [this.lease.epoch]);
+    }
+  }
+
   /** The number and the bytes of the rounds of each stream. */
   async sizes(): Promise<readonly { stream: string; rounds: number; bytes: number }[]> {
     const rows = await this.postgres.query(SIZES);

@@ -79,7 +79,7 @@ export class Replica {
     this.#options = options;
     this.#local = local;
     this.#position = position;
-    this.store = this.#facade();
+    this.store = this.open();
   }
 
   /**
@@ -219,9 +219,13 @@ export class Replica {
     return value === undefined ? null : keptRound(key, value);
   }
 
-  /** The store that a log or the gateway opens. Closing it does not close the copy. */
-  #facade(): Store {
+  /**
+   * A store over the copy, as a log opens it. Closing it does not close the copy: it waits for the commits in progress,
+   * and later writes through it fail. A log that recovers opens another one, and then sees what was committed.
+   */
+  open(): Store {
     const local = this.#local;
+    let closed = false;
     return {
       get damaged() {
         return local.damaged ?? false;
@@ -230,8 +234,14 @@ export class Replica {
       scan: (range: Range) => local.scan(range),
       scanKeys: (range: Range) => local.scanKeys(range),
       copy: () => this.rows(),
-      write: (writes) => this.#write(writes),
-      close: () => Promise.resolve(),
+      write: (writes) =>
+        closed
+          ? Promise.reject(new LogError('log_unavailable', 'the log was closed'))
+          : this.#write(writes),
+      close: async () => {
+        closed = true;
+        await this.#committing;
+      },
     };
   }
 

@@ -18,6 +18,7 @@ const COST = { N: 2 ** 17, r: 8, p: 1, maxmem: 256 * 1024 * 1024 };
 const SALT = 'salt';
 const CHECK = 'check';
 
+const ADD = 'INSERT INTO actlog_secret (name, sealed) VALUES ($1, $2) ON CONFLICT DO NOTHING';
 const PUT = `
   WITH ${HELD}
   INSERT INTO actlog_secret (name, sealed) SELECT s.name, s.sealed FROM unnest($2::text[], $3::bytea[]) AS s(name, sealed), held
@@ -44,8 +45,7 @@ export class Secrets {
    */
   static async open(database: ClusterDatabase, passphrase: string): Promise<Secrets> {
     const { postgres } = database;
-    const first = 'INSERT INTO actlog_secret (name, sealed) VALUES ($1, $2) ON CONFLICT DO NOTHING';
-    await postgres.query(first, [SALT, randomBytes(32)]);
+    await postgres.query(ADD, [SALT, randomBytes(32)]);
     const rows = await postgres.query('SELECT sealed FROM actlog_secret WHERE name = $1', [SALT]);
     const salt = rows[0]?.['sealed'] as Buffer;
     const key = await new Promise<Buffer>((resolve, reject) => {
@@ -55,7 +55,7 @@ export class Secrets {
       });
     });
     const secrets = new Secrets(database, key);
-    await postgres.query(first, [CHECK, secrets.#seal(CHECK, Buffer.from(CHECK))]);
+    await postgres.query(ADD, [CHECK, secrets.#seal(CHECK, Buffer.from(CHECK))]);
     try {
       await secrets.get(CHECK);
     } catch (cause) {
@@ -108,6 +108,17 @@ export class Secrets {
     const sealed = [...secrets].map(([name, secret]) => this.#seal(name, secret));
     const rows = await this.#database.postgres.query(PUT, [this.#epoch(), names, sealed]);
     if (rows.length !== names.length) throw notLeader();
+  }
+
+  /**
+   * Adds secrets that the database has lost. Those that it has stay as they are.
+   *
+   * @throws LogError `log_unavailable`
+   */
+  async giveBack(secrets: ReadonlyMap<string, Uint8Array>): Promise<void> {
+    for (const [name, secret] of secrets) {
+      await this.#database.postgres.query(ADD, [name, this.#seal(name, secret)]);
+    }
   }
 
   /**

@@ -112,7 +112,7 @@ const SNAPSHOT_ENTRIES = 20_000;
  */
 export async function startEngine(options: EngineOptions): Promise<Engine> {
   const store =
-    options.replica?.store ?? (await (options.store ?? openStore)(join(options.folder, 'db')));
+    options.replica?.open() ?? (await (options.store ?? openStore)(join(options.folder, 'db')));
   try {
     return await startOn(store, options);
   } catch (error) {
