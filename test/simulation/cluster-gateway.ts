@@ -11,7 +11,7 @@ import type { Next, RequestContext } from '../../gateway/http/request.ts';
 import type { AdminVerbs } from '../../gateway/tenants/admin.ts';
 import { openSharedStore } from '../../gateway/tenants/store.ts';
 import type { GatewayStore } from '../../gateway/tenants/store.ts';
-import { isLogError, openLog, removeLeftovers } from '../../log/index.ts';
+import { isLogError, openLog, removeLeftovers, Turns } from '../../log/index.ts';
 import type { Cosign, Draft, Log, Threads } from '../../log/index.ts';
 import { TENANTS, TYPES } from './subject.ts';
 import { theNetwork } from './world/http.ts';
@@ -26,6 +26,8 @@ export interface OpenGateway {
   readonly log: Log;
   readonly store: GatewayStore;
   readonly member: Membership;
+  /** Serialises the appends of one idempotency key. */
+  readonly turns: Turns;
 }
 
 /** What the run of a cluster gives to its gateways, and is told by them. */
@@ -107,7 +109,14 @@ export async function openGateway(
     await store.close();
     throw error;
   }
-  const own = { process, leads: member.view.role === 'leader', log, store, member };
+  const own = {
+    process,
+    leads: member.view.role === 'leader',
+    log,
+    store,
+    member,
+    turns: new Turns(),
+  };
   told.opened(own);
   const opened = log;
   const gateway = {
@@ -178,11 +187,12 @@ export function activate({ gateway, own }: Opened): Promise<{
   return Promise.resolve({ handler, verbs: {}, close: () => Promise.resolve() });
 }
 
-async function perform({ log, store, member }: OpenGateway, ask: Ask): Promise<Answer> {
+async function perform(gateway: OpenGateway, ask: Ask): Promise<Answer> {
+  const { log, store, member } = gateway;
   const told = theHost();
   switch (ask.do) {
     case 'append': {
-      const entries = await append(log, ask);
+      const entries = await append(gateway, ask);
       told.acknowledging(entries);
       return { entries };
     }
@@ -204,12 +214,20 @@ async function perform({ log, store, member }: OpenGateway, ask: Ask): Promise<A
   }
 }
 
-async function append(
-  log: Log,
+function append(
+  { log, turns }: OpenGateway,
   { drafts, once }: Extract<Ask, { do: 'append' }>,
 ): Promise<readonly Acknowledged[]> {
-  if (once === undefined) return shown(await log.append(drafts));
-  const key = `once/${once}`;
+  if (once === undefined) return log.append(drafts).then(shown);
+  // A repeat waits for the request that it repeats.
+  return turns.run(() => appendOnce(log, drafts, `once/${once}`), once);
+}
+
+async function appendOnce(
+  log: Log,
+  drafts: readonly Draft[],
+  key: string,
+): Promise<readonly Acknowledged[]> {
   const known = log.attached(key);
   if (known !== undefined) {
     const first = Number(Buffer.from(known).toString());

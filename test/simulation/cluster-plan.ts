@@ -17,6 +17,7 @@ export const STATEMENTS = [
   'write a snapshot',
   'put a secret',
   'give a round back',
+  'clear a table',
 ] as const;
 
 export type StatementName = (typeof STATEMENTS)[number];

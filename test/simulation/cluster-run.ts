@@ -22,6 +22,9 @@ export class ClusterRun extends ClusterClients {
     return this.ledger.texts.length;
   }
 
+  /** Whether the database lost a key file that a node has. */
+  #keysLost = false;
+
   get leader(): ClusterNode | null {
     return this.nodes.find((node) => node.leads && !node.paused) ?? null;
   }
@@ -36,7 +39,7 @@ export class ClusterRun extends ClusterClients {
     }
     for (const step of this.plan.steps) {
       await this.#step(step);
-      if (this.abandoned) return;
+      if (this.abandoned || (this.torn && this.#keysLost)) return;
       for (let turns = step.turns; turns > 0 && (await this.world.turn()); turns -= 1);
       this.#check();
     }
@@ -54,7 +57,9 @@ export class ClusterRun extends ClusterClients {
         witnesses === 0
           ? null
           : (offer) => {
-              if (!this.torn) this.guard(() => this.ledger.take(offer.note, offer.vkey));
+              // Witnesses refuse to cosign a second history.
+              if (this.torn) return Promise.resolve({ note: offer.note, cosignatures: 0 });
+              this.guard(() => this.ledger.take(offer.note, offer.vkey));
               return this.witnesses.cosign(offer);
             },
       opened: (gateway) => this.#opened(gateway),
@@ -188,6 +193,8 @@ export class ClusterRun extends ClusterClients {
     const { world, server } = this;
     switch (step.do) {
       case 'kill':
+        // Rounds are applied without a sync, and a copy may be the only one that has what the database lost.
+        if (step.power && this.history.lost.length > 0) this.torn = true;
         await node.kill(step.power);
         return;
       case 'stop':
@@ -271,12 +278,7 @@ export class ClusterRun extends ClusterClients {
     await world.pass(ms);
     const whole = this.#whole;
     const changes = server.promote(lag_ms, random.between(-300, 300));
-    // Of the register a leader needs some value, and of the keys all: these cannot be given back.
-    this.abandoned ||= changes.some(
-      ({ row }) =>
-        row.startsWith('secret/') ||
-        (row.startsWith('register/') && !server.tables.register.has(row.slice('register/'.length))),
-    );
+    this.#forget(changes.map(({ row }) => row));
     const lost = changes.flatMap(({ round }) => round ?? []);
     if (lost.length === 0) return;
     world.trace(
@@ -294,6 +296,23 @@ export class ClusterRun extends ClusterClients {
     if (!ahead) this.torn = true;
     else if (history.conflicts > conflicts) {
       throw new Broken('led over lost rounds', 'rounds were committed in place of those of a node');
+    }
+  }
+
+  /** Takes into account which rows besides rounds the database has lost. */
+  #forget(rows: readonly string[]): void {
+    const { register } = this.server.tables;
+    // A cluster whose founding was lost says so, and is founded again.
+    this.abandoned ||= rows.some(
+      (row) =>
+        row === 'secret/salt' ||
+        row === 'secret/check' ||
+        (row.startsWith('register/') && !register.has(row.slice('register/'.length))),
+    );
+    this.#keysLost ||= rows.some((row) => row.startsWith('secret/file/'));
+    // A gateway repeats erasures at its start, from the entries that state them; this one has none.
+    for (const [key, known] of this.secrets) {
+      if (rows.includes(`secret/disclosure/${key}`)) known.erased = false;
     }
   }
 

@@ -74,6 +74,7 @@ const WITH: readonly (readonly [part: string, parameters: Parameters])[] = [
   ['INSERT INTO actlog_round', ['epoch', 'stream', 'seq', 'bytes', 'bytes', 'bytes']],
   ['INSERT INTO actlog_secret', ['epoch', 'secrets', 'sealed']],
   ['DELETE FROM actlog_secret', ['epoch', 'secrets']],
+  ['DELETE FROM', ['epoch']],
 ];
 
 function parametersOf(sql: string): Parameters {
@@ -87,7 +88,7 @@ function parametersOf(sql: string): Parameters {
 
 /** Statements that empty a table, or end a lease, come seldom. */
 const seldom = (sql: string): boolean =>
-  sql.startsWith('DELETE FROM') || sql.startsWith('UPDATE actlog_lease');
+  sql.includes('DELETE FROM') || sql.startsWith('UPDATE actlog_lease');
 
 type Rows = readonly Readonly<Record<string, unknown>>[];
 

@@ -119,6 +119,12 @@ const HELD = 'held AS (SELECT 1 FROM actlog_lease WHERE epoch = $1 FOR SHARE)';
 const COUNTS =
   'SELECT (SELECT count(*) FROM held) AS held, (SELECT count(*) FROM changed) AS changed';
 
+/** Changes that are made only while the lease has an epoch. */
+function whileHeld(tables: Tables, epoch: unknown, changes: () => Change[]): Effect {
+  const { rows, locks } = held(tables, epoch);
+  return { rows: [], changes: rows === 1 ? changes() : [], locks };
+}
+
 /** The answer of a change of the register, which counts what it did. */
 function changed(tables: Tables, epoch: unknown, changes: (held: boolean) => Change[]): Effect {
   const { rows, locks } = held(tables, epoch);
@@ -383,27 +389,25 @@ const STATEMENTS: readonly (readonly [sql: string, name: string | null, run: Sta
       },
     ],
     [
-      'DELETE FROM actlog_round',
-      null,
-      (tables) => ({
-        rows: [],
-        changes: [...tables.rounds.keys()].flatMap((stream) =>
-          deleteRounds(tables, stream, Infinity),
+      `WITH ${HELD} DELETE FROM actlog_round WHERE EXISTS (SELECT 1 FROM held)`,
+      'clear a table',
+      (tables, [epoch]) =>
+        whileHeld(tables, epoch, () =>
+          [...tables.rounds.keys()].flatMap((stream) => deleteRounds(tables, stream, Infinity)),
         ),
-      }),
     ],
     [
-      'DELETE FROM actlog_seen',
-      null,
-      ({ seen }) => ({
-        rows: [],
-        changes: [...seen.keys()].map((key) => ({
-          row: `seen/${key}`,
-          apply(tables) {
-            tables.seen.delete(key);
-          },
-        })),
-      }),
+      `WITH ${HELD} DELETE FROM actlog_seen WHERE EXISTS (SELECT 1 FROM held)`,
+      'clear a table',
+      (tables, [epoch]) =>
+        whileHeld(tables, epoch, () =>
+          [...tables.seen.keys()].map((key) => ({
+            row: `seen/${key}`,
+            apply(to) {
+              to.seen.delete(key);
+            },
+          })),
+        ),
     ],
 
     // Snapshots (log/cluster/snapshots.ts).
@@ -471,9 +475,9 @@ const STATEMENTS: readonly (readonly [sql: string, name: string | null, run: Sta
       },
     ],
     [
-      'DELETE FROM actlog_snapshot',
-      null,
-      (tables) => ({ rows: [], changes: deleteSnapshots(tables, () => true) }),
+      `WITH ${HELD} DELETE FROM actlog_snapshot WHERE EXISTS (SELECT 1 FROM held)`,
+      'clear a table',
+      (tables, [epoch]) => whileHeld(tables, epoch, () => deleteSnapshots(tables, () => true)),
     ],
     [
       `DELETE FROM actlog_round WHERE stream = $1 AND seq <= $2
