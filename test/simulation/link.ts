@@ -85,7 +85,7 @@ const LIMITS: readonly Replacement[] = [
   limit('log/map/fold.ts', 'HASH_EARLY = 1024', 'HASH_EARLY = 8'),
   limit('log/write/catch-up.ts', 'CHUNK = 8192', 'CHUNK = 8'),
   limit('log/write/core.ts', 'READ_BYTES = 256 * 1024', 'READ_BYTES = 4096'),
-  limit('log/write/core.ts', 'MOST_ENTRIES = 4096', 'MOST_ENTRIES = 16'),
+  limit('log/write/core.ts', 'MOST_ENTRIES = 8192', 'MOST_ENTRIES = 16'),
   limit('log/write/engine.ts', 'SNAPSHOT_ENTRIES = 20_000', 'SNAPSHOT_ENTRIES = 20'),
   limit('log/write/rows.ts', 'REMEMBERED_BYTES = 16 * 1024 * 1024', 'REMEMBERED_BYTES = 1024'),
   limit('log/write/sequencer.ts', 'ROUND_ENTRIES = 128', 'ROUND_ENTRIES = 16'),
