@@ -1,9 +1,10 @@
 // How fast `actlog monitor` goes through a log over HTTP, every rule and every signature of it, against
 // what the signatures alone cost on all cores.
 
-import { generateKeyPairSync, randomBytes, sign, verify } from 'node:crypto';
+import { generateKeyPairSync, randomBytes, sign } from 'node:crypto';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
+import { native } from '../../log/index.ts';
 import { STATEMENT_BYTES, temporaryFolder } from './bench-log.ts';
 import { builtLog } from './built-log.ts';
 import { runCommand, startService } from './child.ts';
@@ -54,11 +55,14 @@ export const monitor: Bench = {
   },
 };
 
+/** By the library that the monitor uses: libsodium where it can be loaded. */
 function verifications(count: number): number {
   const { privateKey, publicKey } = generateKeyPairSync('ed25519');
   const message = randomBytes(STATEMENT_BYTES);
   const signature = sign(null, message, privateKey);
+  const { x = '' } = publicKey.export({ format: 'jwk' });
+  const key = Buffer.from(x, 'base64url');
   const start = performance.now();
-  for (let i = 0; i < count; i += 1) verify(null, message, publicKey, signature);
+  for (let i = 0; i < count; i += 1) native.verify(key, message, signature);
   return count / ((performance.now() - start) / 1000);
 }
