@@ -12,6 +12,7 @@ import type { Logger } from 'pino';
 import { readEntry, toHex } from '../log/index.ts';
 import type { Json, JsonObject, Log } from '../log/index.ts';
 import { every } from './host/every.ts';
+import { unavailable } from './tenants/level-rows.ts';
 
 /** What can be searched. */
 export const FACETS = ['type', 'outcome', 'entity', 'tenant', 'rule'] as const;
@@ -118,7 +119,11 @@ export class SearchIndex {
     this.#db = new ClassicLevel(folder);
   }
 
-  /** Opens the index of these logs. One that cannot be opened, or that is of other logs, is deleted and begun anew. */
+  /**
+   * Opens the index of these logs. One that cannot be opened, or that is of other logs, is deleted and begun anew.
+   *
+   * @throws LogError `log_unavailable` if the disk takes none
+   */
   static async open(folder: string, logs: readonly Log[], logger: Logger): Promise<SearchIndex> {
     const index = new SearchIndex(folder, logger);
     try {
@@ -210,10 +215,14 @@ export class SearchIndex {
   }
 
   async #anew(logs: readonly Log[]): Promise<void> {
-    await this.#db.close();
-    await rm(this.#folder, { recursive: true, force: true });
-    this.#db = new ClassicLevel(this.#folder);
-    await this.#db.open();
+    try {
+      await this.#db.close();
+      await rm(this.#folder, { recursive: true, force: true });
+      this.#db = new ClassicLevel(this.#folder);
+      await this.#db.open();
+    } catch (cause) {
+      throw unavailable(this.#folder, cause);
+    }
     for (const log of logs) this.#next.set(log, 0);
   }
 

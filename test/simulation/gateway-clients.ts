@@ -197,7 +197,8 @@ export class GatewayClients extends GatewayProcess {
     asked.state = asked.flying > 0 ? 'sent' : 'done';
     if (first === null) {
       asked.first = answer;
-      asked.entries = this.#acknowledge(answer.json);
+      asked.entries = idsIn(answer.json);
+      this.#acknowledge(asked.entries);
       asked.answered?.(answer);
       return;
     }
@@ -211,17 +212,15 @@ export class GatewayClients extends GatewayProcess {
   }
 
   /** Every entry that an answer names is in the log from then on, as it is now. */
-  #acknowledge(json: Json): readonly string[] {
+  #acknowledge(ids: readonly string[]): void {
     const log = this.live;
-    if (log === null) return [];
-    const ids = idsIn(json);
+    if (log === null) return;
     for (const entry_id of ids) {
       const index = log.indexOfEntry(entry_id);
       const text = index === null ? null : log.entry(index);
       if (index === null || text === null) throw new Broken('receipt lost', entry_id);
       this.ledger.acknowledge(index, text);
     }
-    return ids;
   }
 
   /** Sends again what is not known to be done, as clients with an Idempotency-Key do. */

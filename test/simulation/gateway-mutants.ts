@@ -92,6 +92,24 @@ export const GATEWAY_MUTANTS: readonly Mutant[] = [
     'while (this.#written < needed) await (this.#writing ??= this.#write());\n    } catch (error) {\n      this.#refused(error);\n    }\n  }\n\n  /** Tries',
     'if (this.#written < needed) void (this.#writing ??= this.#write());\n    } catch (error) {\n      this.#refused(error);\n    }\n  }\n\n  /** Tries',
   ),
+  mutant(
+    'messages to receivers are not in the batch of their entry',
+    'gateway/http/append.ts',
+    '...notices.rows(placed, disclosures), ',
+    '',
+  ),
+  mutant(
+    'a message that failed is not tried again',
+    'gateway/webhooks/job.ts',
+    'return [noReadyRow(job), { key: laterKey(job, due_ms), value }];',
+    'return [noReadyRow(job), { key: laterKey(job, due_ms), value: null }];',
+  ),
+  mutant(
+    'a subscription is acknowledged before it is stored',
+    'gateway/webhooks/subscriptions.ts',
+    'await this.#store.putSubscription(record);\n    return this.#add(record);',
+    'void this.#store.putSubscription(record);\n    return this.#add(record);',
+  ),
   // Private texts.
   mutant(
     'keys of disclosures are used before they are stored',

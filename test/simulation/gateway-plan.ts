@@ -16,7 +16,13 @@ interface Sent {
 
 /** One thing that happens. `turns`: completions before the next step. A number that names a thing counts round. */
 export type GatewayStep = { readonly turns: number } & (
-  | (Sent & { readonly do: 'classify'; readonly session: number; readonly surface: Surface | null })
+  | (Sent & {
+      readonly do: 'classify';
+      readonly session: number;
+      readonly surface: Surface | null;
+      /** Whether the message cannot be read and names an address, which is told so. */
+      readonly hook: boolean;
+    })
   | (Sent & { readonly do: 'policy'; readonly policy: number })
   | (Sent & { readonly do: 'gate'; readonly act: number; readonly shown: boolean })
   | (Sent & { readonly do: 'bind'; readonly payment: number; readonly seq: number })
@@ -24,6 +30,7 @@ export type GatewayStep = { readonly turns: number } & (
   | (Sent & { readonly do: 'beat'; readonly surface: Surface })
   | (Sent & { readonly do: 'silence'; readonly session: number })
   | (Sent & { readonly do: 'enroll' })
+  | { readonly do: 'subscribe'; readonly tenant: number }
   /** Uses up a permit, once or twice at the same time. */
   | (Sent & { readonly do: 'use'; readonly permit: number; readonly twice: boolean })
   | (Sent & {
@@ -79,6 +86,7 @@ const WEIGHTS: Weights = {
   beat: 5,
   silence: 2,
   enroll: 1,
+  subscribe: 2,
   use: 12,
   resolve: 6,
   absence: 4,
@@ -142,7 +150,13 @@ function step(random: Random, name: GatewayStep['do']): GatewayStep {
   switch (name) {
     case 'classify': {
       const acting = random.chance(0.3) ? surface : null;
-      return { do: name, ...sent, session: random.int(3), surface: acting };
+      return {
+        do: name,
+        ...sent,
+        session: random.int(3),
+        surface: acting,
+        hook: random.chance(0.3),
+      };
     }
     case 'silence':
       return { do: name, ...sent, session: random.int(3) };
@@ -177,6 +191,7 @@ function step(random: Random, name: GatewayStep['do']): GatewayStep {
     case 'look':
       return { do: name, entry: nth, turns };
     case 'usage':
+    case 'subscribe':
     case 'issue key':
       return { do: name, tenant, turns };
     case 'visit':

@@ -5,13 +5,14 @@
 import type { JsonObject, Log } from '../../log/index.ts';
 import { checkEntries } from './gateway-oracle.ts';
 import { codeOf, NAMES } from './gateway-clients.ts';
-import { GatewayTenants, markOf, nth } from './gateway-tenants.ts';
+import { GatewayTenants, hookOf, markOf, nth } from './gateway-tenants.ts';
 import type { Asked, Private } from './gateway-clients.ts';
 import type { Serving } from './gateway-process.ts';
 import type { GatewayPlan, GatewayStep } from './gateway-plan.ts';
 import { send } from './gateway-requests.ts';
 import type { Answer } from './gateway-requests.ts';
 import { DATA, PATIENCE_MS } from './subject.ts';
+import type { Received } from './world/undici.ts';
 import { Broken, inWorld, World } from './world/world.ts';
 
 /** An entry of the log, and what a parse of it says. */
@@ -149,6 +150,14 @@ export class GatewayRun extends GatewayTenants {
       case 'visit':
         this.#visit(serving, nth([...this.partners.keys()], step.partner));
         return;
+      case 'subscribe': {
+        const { tenant } = step;
+        const body = { url: hookOf(tenant), types: ['classification.error'] };
+        const request = { method: 'POST', path: '/signal/trigger/subscriptions', body } as const;
+        const answered = (): void => void this.subscribed.add(tenant);
+        this.ask(serving, { tenant, once: false, request, answered });
+        return;
+      }
       case 'issue key':
         this.issue(serving, step.tenant);
         return;
@@ -198,8 +207,8 @@ export class GatewayRun extends GatewayTenants {
 
   /** Makes an entry with a private text, where there is none. */
   #classify(serving: Serving): void {
-    const step = { tenant: 0, once: true, lost: false, session: 0, surface: null, turns: 0 };
-    this.request(serving, { do: 'classify', ...step });
+    const step = { tenant: 0, once: true, lost: false, session: 0, turns: 0 };
+    this.request(serving, { do: 'classify', surface: null, hook: false, ...step });
   }
 
   /** Reads a text, of which an erasure leaves nothing. */
@@ -281,11 +290,14 @@ export class GatewayRun extends GatewayTenants {
     world.trace(() => '* the end: everything is healed');
     this.heal();
     world.skew_ms = this.farthest_ms;
+    this.receivers.loss = 0;
     const serving = await this.#serving();
     await this.#finish(serving);
     await this.stop(serving);
     this.again();
-    await this.#finish(await this.#serving());
+    const last = await this.#serving();
+    await this.#finish(last);
+    await this.#checkTold(last);
   }
 
   async #serving(): Promise<Serving> {
@@ -346,6 +358,32 @@ export class GatewayRun extends GatewayTenants {
     }
   }
 
+  /** Each receiver was told of each entry, and of none that is not in the log. A later try has the same body. */
+  async #checkTold(serving: Serving): Promise<void> {
+    const { received } = this.receivers;
+    const isMissing = ({ entry_id, address }: (typeof this.told)[number]): boolean =>
+      this.privates.some((one) => one.entry_id === entry_id && one.erased === 'no') &&
+      !received.some((one) => one.address === address && idOf(one) === `msg_${entry_id}`);
+    for (let tries = 0; tries < 12 && this.told.some(isMissing); tries += 1) {
+      // A message that failed is due when the clock says so.
+      this.world.skew_ms += LONGEST_WAIT_MS;
+      await this.world.pass(3000);
+    }
+    const missing = this.told.find(isMissing);
+    if (missing !== undefined) {
+      throw new Broken('message lost', `${missing.address} was not told of ${missing.entry_id}`);
+    }
+    const bodies = new Map<string, string>();
+    for (const one of received) {
+      const id = idOf(one);
+      if (serving.gateway.logs.live.indexOfEntry(id.slice('msg_'.length)) === null) {
+        throw new Broken('message of no entry', id);
+      }
+      if ((bodies.get(id) ?? one.body) !== one.body) throw new Broken('message differs', id);
+      bodies.set(id, one.body);
+    }
+  }
+
   /** The entries of a log, each parsed once. */
   #entriesOf(log: Log): readonly Entry[] {
     for (let index = 0; index < log.size(); index += 1) {
@@ -362,3 +400,8 @@ export class GatewayRun extends GatewayTenants {
     if (place !== null) throw new Broken('private text', `${place} has one`);
   }
 }
+
+/** More than a message waits for its next try. */
+const LONGEST_WAIT_MS = 26 * 3_600_000;
+
+const idOf = ({ headers }: Received): string => headers['webhook-id'] ?? '';

@@ -83,12 +83,19 @@ function preimageOf({
 /** The codes for an entity that its tenant has not claimed yet. */
 const UNCLAIMED = ['tenant_forbidden', 'parameter_invalid'];
 
+/** The address that a tenant subscribes. */
+export const hookOf = (tenant: number): string => `https://hook.example/tenant/${String(tenant)}`;
+
 /** A time that names a request in the entries that it makes: long ago, so that no clock overtakes it. */
 export const markOf = (n: number): number => START_MS - 4 * 3_600_000 - n;
 
 export class GatewayTenants extends GatewayClients {
   readonly #permits: Permit[] = [];
   readonly #holds: Hold[] = [];
+  /** Tenants that have subscribed to results that nobody could read. */
+  protected readonly subscribed = new Set<number>();
+  /** What receivers must be told: of which entry, at which address. */
+  protected readonly told: { readonly entry_id: string; readonly address: string }[] = [];
   /** The visits of each partner's links: those that were sent, and those whose answer says that they are counted. */
   protected readonly partners = new Map<string, { acknowledged: number; sent: number }>();
 
@@ -102,12 +109,19 @@ export class GatewayTenants extends GatewayClients {
     const shared = { tenant, once };
     switch (step.do) {
       case 'classify': {
+        const message = step.hook ? ' ' : `note ${secret}`;
+        const webhook_url = `https://hook.example/entry/${String(n)}`;
         const body = {
-          ...{ message: `note ${secret}`, session_id: `s${String(step.session)}`, ...mark },
+          ...{ message, session_id: `s${String(step.session)}`, ...mark },
+          ...(step.hook ? { webhook_url } : {}),
           ...(step.surface === null ? {} : { entity, surface: step.surface }),
         };
+        const addresses = step.hook ? [webhook_url] : [];
+        if (step.hook && this.subscribed.has(tenant)) addresses.push(hookOf(tenant));
         const answered = ({ json }: Answer): void => {
-          this.keepPrivate(json['entry_id'] as string, tenant, 'message', body.message);
+          const entry_id = json['entry_id'] as string;
+          this.keepPrivate(entry_id, tenant, 'message', message);
+          for (const address of addresses) this.told.push({ entry_id, address });
         };
         const may = step.surface === null ? [] : UNCLAIMED;
         const request = post('/api/v1/classify', body);

@@ -30,6 +30,7 @@ const SIMULATED: Readonly<Record<string, string>> = {
   'lru-cache': 'small-cache.ts',
   jose: 'jose.ts',
   'prom-client': 'metrics.ts',
+  undici: 'undici.ts',
   pg: 'postgres-client.ts',
 };
 
@@ -56,8 +57,10 @@ const GLOBALS: Readonly<Record<string, string>> = {
   setInterval: 'simulatedInterval',
   clearTimeout: 'simulatedClear',
   clearInterval: 'simulatedClear',
+  clearImmediate: 'simulatedClearImmediate',
   setImmediate: 'simulatedImmediate',
   'Date.now': 'simulatedNow',
+  'Math.random': 'simulatedChance',
   'performance.now': 'simulatedMonotonic',
   'AbortSignal.timeout': 'simulatedDeadline',
 };

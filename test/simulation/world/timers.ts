@@ -50,10 +50,24 @@ export const simulatedClear = (timer: Timer | null | undefined): void => {
   timer?.clear();
 };
 
-export const simulatedImmediate = (run: (...rest: unknown[]) => void, ...rest: unknown[]): void => {
+/** A callback of the next turn. */
+interface Immediate {
+  cleared: boolean;
+}
+
+export const simulatedImmediate = (
+  run: (...rest: unknown[]) => void,
+  ...rest: unknown[]
+): Immediate => {
+  const immediate = { cleared: false };
   world().immediate(() => {
-    run(...rest);
+    if (!immediate.cleared) run(...rest);
   });
+  return immediate;
+};
+
+export const simulatedClearImmediate = (immediate: Immediate): void => {
+  immediate.cleared = true;
 };
 
 export const simulatedNow = (): number => world().wall_ms;
@@ -67,6 +81,9 @@ export const setTimeout = <T>(ms = 0, value?: T): Promise<T | undefined> =>
       resolve(value);
     }, ms);
   });
+
+/** `Math.random`. */
+export const simulatedChance = (): number => world().random('chance').u32() / 2 ** 32;
 
 /** `AbortSignal.timeout`. */
 export function simulatedDeadline(ms: number): AbortSignal {
