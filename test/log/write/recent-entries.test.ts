@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { RecentEntries } from '../../../log/write/core.ts';
 import type { Written } from '../../../log/write/core.ts';
 
-const MOST_ENTRIES = 4096;
+const MOST_ENTRIES = 8192;
 const idOf = (index: number): string => String(index * 2).padStart(12, '0');
 const entry = (index: number, bytes = 1): Written => ({
   ...{ index, entry_id: idOf(index), bytes: Buffer.alloc(bytes, index) },
