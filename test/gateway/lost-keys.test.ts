@@ -6,6 +6,7 @@ import assert from 'node:assert/strict';
 import { readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { succeeded } from '../plugins/succeeded.ts';
+import { skipInCluster } from '../cluster/suite-cluster.ts';
 import type { Body } from '../support/body.ts';
 import { codeOf } from './http/envelope.ts';
 import { ok, run } from './running.ts';
@@ -32,7 +33,8 @@ for (const [file, lost] of [
         { key, headers: { 'Idempotency-Key': `lost-key-${name}` } },
       );
 
-    before(async () => {
+    before(async function () {
+      skipInCluster(this, 'a cluster has its key files in the database');
       running = await run();
       ({ live, sandbox } = running);
       first = ok(await classify(live, 'before'));
@@ -43,7 +45,7 @@ for (const [file, lost] of [
       for (const name of await readdir(keys)) if (name.startsWith(file)) await rm(join(keys, name));
       running = await run({ DATA_DIR: running.data }, { lines: (line) => lines.push(line) });
     });
-    after(() => running.close());
+    after(() => (running as Running | undefined)?.close());
 
     it('serves its entries, proofs, checkpoint and kit', async () => {
       const id = first.entry_id as string;
@@ -135,12 +137,13 @@ describe('a service without a key file that belongs to no log', function () {
     return (keys as Body[]).filter(({ purpose }) => purpose !== undefined);
   };
 
-  before(async () => {
+  before(async function () {
+    skipInCluster(this, 'a cluster has its key files in the database');
     running = await run();
     ({ live } = running);
     folder = join(running.data, 'keys');
   });
-  after(() => running.close());
+  after(() => (running as Running | undefined)?.close());
 
   it('does not start, names each missing file, and creates none in its place', async () => {
     const published = await purposes();

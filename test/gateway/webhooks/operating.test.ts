@@ -7,13 +7,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import fc from 'fast-check';
+import { skipInCluster } from '../../cluster/suite-cluster.ts';
 import { adminCall } from '../../support/admin-call.ts';
 import { DELAYS_MS, retryAfterMs, waitAfter } from '../../../gateway/webhooks/delivery.ts';
 import { deadRows } from '../../../gateway/webhooks/job.ts';
 import { KeyFiles } from '../../../gateway/host/key-files.ts';
 import { SecretBox } from '../../../gateway/webhooks/secret-box.ts';
 import { startReceiver } from '../egress/receiver.ts';
-import type { Received } from '../egress/receiver.ts';
+import type { Received, Receiver } from '../egress/receiver.ts';
+import type { Running } from '../running.ts';
 import { runSending, until } from './receiving.ts';
 
 const ERROR = { message: '' };
@@ -54,16 +56,26 @@ describe('a receiver with the snippet of gateway/API.md', () => {
 });
 
 describe('actlog webhooks', () => {
-  it('lists and replays through the server, or on the data folder if none runs', async () => {
-    const receiver = await startReceiver();
+  let receiver: Receiver;
+  let running: Running;
+  beforeEach(async () => {
+    receiver = await startReceiver();
     receiver.answer((_, res) => res.writeHead(410).end());
-    const first = await runSending();
-    const { data, live: key } = first;
+    running = await runSending();
+  });
+  afterEach(async () => {
+    await running.close();
+    await receiver.close();
+  });
+
+  it('lists and replays through the server, or on the data folder if none runs', async function () {
+    skipInCluster(this, 'commands for a cluster work through a node that runs');
+    const { data, live: key } = running;
     const env = { LOG_ORIGIN: 'test.example', BASE_URL: 'http://test.example', THREADS: 'off' };
     const letters = () =>
       adminCall(data, 'webhooks list', {}, env) as Promise<readonly { id: string; type: string }[]>;
     const body = { ...ERROR, webhook_url: receiver.url() };
-    const { json } = await first.post('/api/v1/classify', body, { key });
+    const { json } = await running.post('/api/v1/classify', body, { key });
     const [letter] = await until(async () => {
       const found = await letters();
       return found.length > 0 ? found : null;
@@ -74,23 +86,18 @@ describe('actlog webhooks', () => {
       /no dead letter/,
     );
     await assert.rejects(adminCall(data, 'webhooks replay', {}, env), /id is missing/);
-    await first.close(true);
+    await running.close(true);
 
     assert.equal((await letters()).length, 1);
     const replayed = await adminCall(data, 'webhooks replay', { id: letter?.id ?? '' }, env);
     assert.deepEqual(replayed, { replayed: 1 });
     assert.deepEqual(await letters(), []);
     receiver.answer((_, res) => res.writeHead(204).end());
-    const second = await runSending({ DATA_DIR: data });
+    running = await runSending({ DATA_DIR: data });
     await receiver.whenReceived(2);
-    await second.close();
-    await receiver.close();
   });
 
   it('removes messages after a month', async () => {
-    const receiver = await startReceiver();
-    receiver.answer((_, res) => res.writeHead(410).end());
-    const running = await runSending();
     const { dead } = running.gateway.webhooks;
     const body = { ...ERROR, webhook_url: receiver.url() };
     await running.post('/api/v1/classify', body, { key: running.live });
@@ -100,8 +107,6 @@ describe('actlog webhooks', () => {
     running.clock.pass(2 * 86_400_000);
     assert.equal(await dead.sweep(), 1);
     assert.deepEqual(await dead.list(10), []);
-    await running.close();
-    await receiver.close();
   });
 });
 
