@@ -2,6 +2,7 @@
 // a row of a table for each, and fails if a fault stays unfound.
 
 import { parseArgs } from 'node:util';
+import { CLUSTER_MUTANTS } from './cluster-mutants.ts';
 import { GATEWAY_MUTANTS } from './gateway-mutants.ts';
 import { MUTANTS } from './mutants.ts';
 import type { Mutant } from './mutants.ts';
@@ -26,6 +27,6 @@ async function row(mutant: Mutant): Promise<string> {
 }
 
 console.log('| fault | file | found as | seed |\n| --- | --- | --- | --- |');
-for (const mutant of [...MUTANTS, ...GATEWAY_MUTANTS]) {
+for (const mutant of [...MUTANTS, ...GATEWAY_MUTANTS, ...CLUSTER_MUTANTS]) {
   if (mutant.fault.includes(values.only)) console.log(await row(mutant));
 }

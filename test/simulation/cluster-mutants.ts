@@ -1,0 +1,119 @@
+// Faults that are planted in the cluster, one at a time: the simulation must find each of them (see mutants.ts).
+
+import type { Mutant } from './mutants.ts';
+
+const mutant = (fault: string, file: string, from: string, to: string): Mutant => ({
+  fault,
+  world: 'cluster',
+  file,
+  from,
+  to,
+});
+
+export const CLUSTER_MUTANTS: readonly Mutant[] = [
+  // Committing rounds.
+  mutant(
+    'a write is acknowledged before its round is committed',
+    'log/cluster/replica.ts',
+    'await database.commit(this.stream, epoch, before, round);',
+    'database.commit(this.stream, epoch, before, round).catch(() => undefined);',
+  ),
+  mutant(
+    'a round is applied before it is committed',
+    'log/cluster/replica.ts',
+    `    await database.commit(this.stream, epoch, before, round);
+    await this.#apply(round, writes);`,
+    `    await this.#apply(round, writes);
+    await database.commit(this.stream, epoch, before, round);`,
+  ),
+  mutant(
+    'a commit of unknown outcome counts as committed',
+    'log/cluster/database.ts',
+    `        const [found] = await this.#whileHeld(epoch, sql, [stream, seq], error);`,
+    `        const [found] = [{ digest }] as QueryResultRow[];
+        void sql;`,
+  ),
+  mutant(
+    'a round that was not inserted counts as committed',
+    'log/cluster/database.ts',
+    'if ((await this.postgres.once(INSERT, values)).length === 1) return;',
+    'await this.postgres.once(INSERT, values);\n        if (batch.length > 0) return;',
+  ),
+  mutant(
+    'a leader goes on after a failed commit',
+    'log/cluster/replica.ts',
+    `        this.#committing = null;
+        this.#options.onFailure(cause);
+        return;`,
+    `        this.#committing = null;
+        this.#epoch = epoch;
+        return;`,
+  ),
+
+  // Copies.
+  mutant(
+    'the rounds of a page are applied in reverse',
+    'log/cluster/replica.ts',
+    'for (const one of this.#checked(round, position)) writes.push(one);',
+    'writes.unshift(...this.#checked(round, position));',
+  ),
+  mutant(
+    'a round is fetched twice',
+    'log/cluster/replica.ts',
+    'database.rounds(stream, this.#position.seq, PAGE)',
+    'database.rounds(stream, Math.max(0, this.#position.seq - 1), PAGE)',
+  ),
+  mutant(
+    'a follower does not tell its log of a round',
+    'log/cluster/replica.ts',
+    'await this.#follow(writes);',
+    'await this.#follow(writes.slice(0, 1));',
+  ),
+
+  // Snapshots.
+  mutant(
+    'a snapshot states a position before its rows',
+    'log/cluster/snapshots.ts',
+    '    seq: at.seq,\n    digest: Buffer',
+    '    seq: at.seq - 1,\n    digest: Buffer',
+  ),
+  mutant(
+    'a snapshot is one part short',
+    'log/cluster/snapshots.ts',
+    'if (writes.length > 0) await flush();',
+    '',
+  ),
+
+  // Roles.
+  mutant(
+    'a deposed leader goes on leading',
+    'gateway/cluster/node.ts',
+    '    this.#deposed = error;\n',
+    '    if (error === null) this.#deposed = error;\n',
+  ),
+  mutant(
+    'the keys of the cluster are not taken over',
+    'gateway/cluster/key-folder.ts',
+    'if (known !== undefined && equal(known, bytes)) continue;',
+    'if (known === undefined || equal(known, bytes)) continue;',
+  ),
+  mutant('a new key is not shared', 'gateway/cluster/node.ts', 'await this.#keys.share();', ''),
+  mutant(
+    'a key that was not shared stays in the folder',
+    'gateway/cluster/key-folder.ts',
+    '      this.outdated = true;\n',
+    '',
+  ),
+  mutant(
+    'a secret is not sealed',
+    'log/cluster/secrets.ts',
+    'return Buffer.concat([nonce, cipher.getAuthTag(), hidden]);',
+    'return Buffer.concat([nonce, cipher.getAuthTag(), hidden, secret]);',
+  ),
+  mutant(
+    'an interrupted founding keeps a node out of its cluster',
+    'gateway/cluster/joining.ts',
+    'if (marker === null || abandoned) {',
+    'if (marker === null) {',
+  ),
+];
