@@ -86,6 +86,10 @@ interface Window {
   readonly to_ms: number;
 }
 
+interface MapHead {
+  readonly index: number;
+}
+
 /** The verdict of an absence document, as the verifier finds it, is that of a scan of the entries. */
 export function checkAbsence(
   log: Log,
@@ -99,7 +103,9 @@ export function checkAbsence(
   const at_ms = Math.max(now_ms, log.published().map_head_ms);
   const { verdict } = verifyAbsence(document, question, trust, { suite: native, now_ms: at_ms });
   const own: JsonObject[] = [];
-  for (let index = 0; index < log.size(); index += 1) {
+  // The document speaks of the entries up to its map head.
+  const { index: last } = document['map_head'] as unknown as MapHead;
+  for (let index = 0; index <= last; index += 1) {
     const statement = JSON.parse(log.entry(index) ?? '{}') as JsonObject;
     if (statement['entity'] === entity) own.push(statement);
   }

@@ -141,8 +141,9 @@ export class GatewayProcess {
     try {
       check();
     } catch (error) {
-      // A log that opens its database again after a failed write is read later.
-      if (this.excused && isLogError(error) && error.code === 'log_unavailable') return;
+      // A log that is closing, or opens its database again after a failed write, is read later.
+      if ((this.excused || this.stopping) && isLogError(error) && error.code === 'log_unavailable')
+        return;
       this.world.broken ??=
         error instanceof Broken ? error : new Broken('check failed', describe(error));
     }

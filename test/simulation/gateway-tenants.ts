@@ -195,9 +195,10 @@ export class GatewayTenants extends GatewayClients {
         const body = { entity, surface: step.surface, from_ms, to_ms };
         const may = ['window_not_closed'];
         const request = post('/api/v1/absence/witness', body);
-        const { live } = serving.gateway.logs;
         const answered = ({ json }: Answer): void => {
-          checkAbsence(live, json['witness'] as JsonObject, body, this.world.wall_ms);
+          // The log of the process that answers, which may be a later one.
+          if (this.live !== null)
+            checkAbsence(this.live, json['witness'] as JsonObject, body, this.world.wall_ms);
         };
         this.ask(serving, { ...shared, request, may, answered }, lost);
         return;
