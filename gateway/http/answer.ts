@@ -1,7 +1,7 @@
 // The answer of an append. A replay for an Idempotency-Key makes it in the same way, from the text of the entries, so
 // that both answers are equal byte for byte. gateway/API.md §1.1, §1.4, §5.
 
-import { derivedMembers, isLogError, readEntry, toBase64 } from '../../log/index.ts';
+import { derivedMembers, isLogError, LogError, readEntry, toBase64 } from '../../log/index.ts';
 import type { Appended, Disclosure, Log } from '../../log/index.ts';
 import { ReadyJson } from '../../plugins/contract/index.ts';
 import type {
@@ -32,7 +32,13 @@ export async function answerStored(
   const { gateway, caller } = ctx.state;
   const entries = indexes.map((index) => {
     const text = log.entry(index);
-    if (text === null) throw new Error(`entry ${String(index)} of an answer is missing`);
+    if (text === null) {
+      // While a log opens its database again, it has the row of an answer before it knows the entry.
+      throw new LogError(
+        'log_unavailable',
+        `${log.origin} does not know entry ${String(index)} yet`,
+      );
+    }
     const { statement } = readEntry(text);
     const entry_id = statement['entry_id'] as string;
     const issued_at_ms = statement['issued_at_ms'] as number;

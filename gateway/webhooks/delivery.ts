@@ -84,7 +84,10 @@ export class Delivery {
   /** Tries a job once. Failures of the receiver are an outcome and not a rejection. */
   async attempt(log: Log, { index, target, type, attempts }: Job): Promise<Outcome> {
     const receipt = this.#ground.receipt(log, index);
-    if (receipt === null) return { end: 'dropped' };
+    if (receipt === null) {
+      // While a log opens its database again, it has the row of a message before it knows the entry.
+      return { end: 'failed', reason: 'the log does not have the entry', retry_after_ms: 0 };
+    }
     const message = messageOf(type, receipt);
     const receiver =
       target === OWN_ADDRESS

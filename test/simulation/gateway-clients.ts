@@ -171,7 +171,7 @@ export class GatewayClients extends GatewayProcess {
     const what = `request ${String(n)}: ${String(status)} ${code}`;
     const open = this.#open(asked);
     if (status >= 500) {
-      const explained = this.excused || this.stopping || this.clockMoved;
+      const explained = status === 503 && (this.excused || this.stopping || this.clockMoved);
       if (!explained) throw new Broken('server error', `${what} ${answer.text}`);
       asked.state = open;
       return;
