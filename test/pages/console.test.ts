@@ -64,7 +64,7 @@ pagesSuite('/console', (sight) => {
     await page.keyboard.type('the invoice was checked');
     await page.keyboard.press('Enter');
     await progress(page, /^Release: done/);
-    assert.match((await holds.textContent()) ?? '', /No act waits/);
+    await holds.filter({ hasText: /No act waits/ }).waitFor();
     assert.match(await page.title(), /^Console/);
     assert.equal(await page.locator('#board img').count(), 0);
     calm(page);

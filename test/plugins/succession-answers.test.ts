@@ -1,4 +1,3 @@
-import { skipInCluster } from '../cluster/suite-cluster.ts';
 // A question about the time of a closed log is answered from that log, or refused, but never from its successor alone:
 // witnesses, reports, session proofs, exports and counts. log/FORMAT.md §1; plugins/contract/entries.ts.
 
@@ -12,6 +11,7 @@ import { canonical } from '../../log/index.ts';
 import type { Log } from '../../log/index.ts';
 import { trustedKeyOf, verifyAbsence, verifyReceipt } from '../../log/verify.ts';
 import type { AbsenceResult, Trust } from '../../log/verify.ts';
+import { skipInCluster } from '../cluster/suite-cluster.ts';
 import { ok, run } from '../gateway/running.ts';
 import type { Answer, Running } from '../gateway/running.ts';
 import { settled } from '../support/settled.ts';
