@@ -181,18 +181,26 @@ export class Copies {
   async #open(stream: string, folder: string): Promise<void> {
     const { database, cluster, onFailure } = this.#options;
     const options = { database, stream, folder, cluster, onFailure };
-    let replica = await Replica.open(options);
-    if (replica.empty) {
-      // A filling that did not finish has left rows, or the node is new.
-      await replica.close();
-      await Replica.remove(folder);
-      await makeFolder(folder, 0o700);
-      replica = await Replica.open(options);
+    const found = await Replica.open(options);
+    if (!found.empty) {
+      this.#replicas.set(stream, found);
+      return;
+    }
+    // A filling that did not finish has left rows, or the node is new.
+    await found.close();
+    await Replica.remove(folder);
+    await makeFolder(folder, 0o700);
+    const replica = await Replica.open(options);
+    try {
       await loadSnapshot(database, replica, (share) => {
         const percent = Math.floor(share * 100);
         this.#filling = `${stream}: snapshot ${String(percent)} %`;
         this.#tell(stream, { percent });
       });
+    } catch (error) {
+      // The next try opens it again.
+      await replica.close();
+      throw error;
     }
     this.#replicas.set(stream, replica);
   }

@@ -1,9 +1,9 @@
 // The answer of an append. A replay for an Idempotency-Key makes it in the same way, from the text of the entries, so
 // that both answers are equal byte for byte. gateway/API.md §1.1, §1.4, §5.
 
-import { derivedMembers, isLogError, LogError, readEntry, toBase64 } from '../../log/index.ts';
+import { derivedMembers, isLogError, readEntry, toBase64 } from '../../log/index.ts';
 import type { Appended, Disclosure, Log } from '../../log/index.ts';
-import { ReadyJson } from '../../plugins/contract/index.ts';
+import { knownEntry, ReadyJson } from '../../plugins/contract/index.ts';
 import type {
   AnsweredEntry,
   AnsweredReceipt,
@@ -31,14 +31,7 @@ export async function answerStored(
 ): Promise<void> {
   const { gateway, caller } = ctx.state;
   const entries = indexes.map((index) => {
-    const text = log.entry(index);
-    if (text === null) {
-      // While a log opens its database again, it has the row of an answer before it knows the entry.
-      throw new LogError(
-        'log_unavailable',
-        `${log.origin} does not know entry ${String(index)} yet`,
-      );
-    }
+    const text = knownEntry(log.entry(index), index);
     const { statement } = readEntry(text);
     const entry_id = statement['entry_id'] as string;
     const issued_at_ms = statement['issued_at_ms'] as number;

@@ -105,7 +105,12 @@ export async function openStore(
   } catch (error) {
     throw translate(error, folder);
   }
-  await markInUse(folder);
+  try {
+    await markInUse(folder);
+  } catch (error) {
+    await db.close();
+    throw error;
+  }
   const store = new LevelStore(db, folder);
   try {
     await checkVersion(store, folder);

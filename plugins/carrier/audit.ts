@@ -2,7 +2,14 @@
 // that the decision depends on. gateway/API.md §8.3, §14.
 
 import { Type } from 'typebox';
-import { EntryReceipt, firstOf, Millis, receiptOf, toBase64 } from '../contract/index.ts';
+import {
+  EntryReceipt,
+  firstOf,
+  knownEntry,
+  Millis,
+  receiptOf,
+  toBase64,
+} from '../contract/index.ts';
 import type {
   AnsweredEntry,
   Json,
@@ -156,12 +163,10 @@ function resultsOf(rules: readonly JsonObject[], reasons: readonly string[]): Js
 type RestsOn = Decision['rests_on'][number];
 
 /** The receipt of an entry that a decision depends on, and whether the entry is in the log of the decision. */
-function receiptOfPart(host: PluginHost, log: LogView, { entry_id, index, log_number }: RestsOn) {
+function receiptOfPart(host: PluginHost, log: LogView, { index, log_number }: RestsOn) {
   const here = log_number === log.number;
   const holder = here ? log : host.logs(log.kind).find(({ number }) => number === log_number);
-  const receipt = holder?.receipt(index) ?? null;
-  if (receipt === null) throw new Error(`entry ${entry_id} of an audit is missing`);
-  return { receipt, here };
+  return { receipt: knownEntry(holder?.receipt(index) ?? null, index), here };
 }
 
 function auditItem(host: PluginHost, log: LogView, rests_on: RestsOn, size: number): JsonObject {

@@ -4,7 +4,7 @@
 //
 // Memory does not grow with the length of the chain, only with the number of its incidents.
 
-import { ApiError, countOf, RightEdge, toHex } from '../contract/index.ts';
+import { ApiError, countOf, namedStatement, RightEdge, toHex } from '../contract/index.ts';
 import type { ChainKey, JsonObject, Link, LogView } from '../contract/index.ts';
 import { isEvent } from './entries.ts';
 
@@ -283,9 +283,7 @@ async function passOver(
     const page = { limit: PAGE, ...(after === undefined ? {} : { after }) };
     const rows = await log.chain({ key, ...window }, page);
     for (const { index, ms } of rows) {
-      const text = log.entry(index);
-      if (text === null) throw new Error(`entry ${String(index)} of a chain is missing`);
-      const statement = JSON.parse(text) as JsonObject;
+      const statement = namedStatement(log, index);
       const committed = statement['commitments'] !== undefined;
       tally.add(statement, committed && log.erasure(statement['entry_id'] as string) !== null);
       edge.append(log.leafHash(index));

@@ -1,7 +1,7 @@
 // The read-only interface of a log that the host gives to plugins.
 
 import { hash } from 'node:crypto';
-import { canonical, toBase64 } from '../../log/index.ts';
+import { canonical, LogError, toBase64 } from '../../log/index.ts';
 import type { Json, JsonObject, Log, Published } from '../../log/index.ts';
 
 /** The entry that records that the private values of another entry were destroyed (gateway/API.md §1.2). */
@@ -67,12 +67,20 @@ export function statementAt(log: Pick<LogView, 'entry'>, index: number): JsonObj
   return text === null ? null : (JSON.parse(text) as JsonObject);
 }
 
-/** Like `statementAt`, for an index taken from a chain or a row; throws a plain error if the entry is missing. */
-export function namedStatement(log: Pick<LogView, 'entry'>, index: number): JsonObject {
-  const statement = statementAt(log, index);
-  if (statement === null) throw new Error(`entry ${String(index)} is missing`);
-  return statement;
+/**
+ * What a log has of an entry that a row or a chain names.
+ *
+ * @throws LogError `log_unavailable` for null: only while a log opens its database again after a failed write do its rows
+ *   name entries that it does not know yet
+ */
+export function knownEntry<T>(found: T | null, index: number): T {
+  if (found !== null) return found;
+  throw new LogError('log_unavailable', `the log does not know entry ${String(index)} yet`);
 }
+
+/** The parsed entry at an index that a row or a chain names. Throws like `knownEntry`. */
+export const namedStatement = (log: Pick<LogView, 'entry'>, index: number): JsonObject =>
+  knownEntry(statementAt(log, index), index);
 
 /** Hex of SHA-256 of the canonical text of a document. */
 export const documentHash = (document: JsonObject): string =>
@@ -99,8 +107,7 @@ export function unpackDocument(log: LogView, value: Json, size: number): Json {
   const members = value as JsonObject;
   const { opened } = members;
   if (typeof opened === 'number') {
-    const entry = log.entry(opened);
-    if (entry === null) throw new Error(`entry ${String(opened)} of a document is missing`);
+    const entry = knownEntry(log.entry(opened), opened);
     return { entry, index: opened, path: log.inclusion(opened, size).map(toBase64) };
   }
   const restored = Object.entries(members).map(([name, member]) => [

@@ -11,6 +11,7 @@ import {
   listRoute,
   LOG_KINDS,
   logOfPlace,
+  knownEntry,
   namedStatement,
   receiptOf,
   route,
@@ -248,8 +249,7 @@ async function heldReceipt(
   caller: Caller,
   index: number,
 ): Promise<JsonObject> {
-  const receipt = log.receipt(index);
-  if (receipt === null) throw new Error(`entry ${String(index)} of a hold is missing`);
+  const receipt = knownEntry(log.receipt(index), index);
   const disclosures = await host.disclosed(caller, receipt['entry_id'] as string);
   return { ...receipt, disclosures } as unknown as JsonObject;
 }

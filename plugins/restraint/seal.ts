@@ -8,6 +8,7 @@ import {
   canonical,
   Count,
   Hex32,
+  knownEntry,
   logName,
   Millis,
   receiptOf,
@@ -226,8 +227,7 @@ async function standing(
 }
 
 function preserved(log: LogView, index: number, size: number): Record<string, Json> {
-  const text = log.entry(index);
-  if (text === null) throw new Error(`entry ${String(index)} of a chain is missing`);
+  const text = knownEntry(log.entry(index), index);
   return {
     index,
     entry_id: (JSON.parse(text) as { entry_id: string }).entry_id,

@@ -2,7 +2,7 @@
 // ("marks") are cached in memory, so that a record in the middle of a chain does not need the whole chain again.
 
 import { LRUCache } from 'lru-cache';
-import { toHex } from '../../contract/index.ts';
+import { knownEntry, toHex } from '../../contract/index.ts';
 import type { ChainKey, JsonObject, LogView } from '../../contract/index.ts';
 import { agentOf, airRecord } from './mapping.ts';
 import type { AirIssuer, AirMapping } from './mapping.ts';
@@ -124,7 +124,6 @@ export class AirChains {
 }
 
 function entryAt(log: LogView, index: number): { entry: string; statement: JsonObject } {
-  const entry = log.entry(index);
-  if (entry === null) throw new Error(`entry ${String(index)} of a chain is missing`);
+  const entry = knownEntry(log.entry(index), index);
   return { entry, statement: JSON.parse(entry) as JsonObject };
 }
