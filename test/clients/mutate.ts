@@ -28,7 +28,15 @@ export function mutate(random: Random, seed: Case): Case {
   let mutant = seed;
   const changes = random.once(4) ? 2 + random.below(2) : 1;
   for (let i = 0; i < changes; i++) mutant = change(random, mutant);
-  return mutant;
+  // What is asked reaches a client as strict JSON, which has no lone surrogates.
+  return { ...mutant, ask: wellFormed(mutant.ask as Json) as Case['ask'] };
+}
+
+function wellFormed(value: Json): Json {
+  const text = JSON.stringify(value, (_, part: Json) =>
+    typeof part === 'string' ? Buffer.from(part).toString() : part,
+  );
+  return JSON.parse(text) as Json;
 }
 
 function change(random: Random, seed: Case): Case {
