@@ -102,7 +102,7 @@ export class OpenLog extends Reader implements Log {
   }
 
   receiptKeys(): readonly ReceiptKey[] {
-    return this.#engine.core.keys.all();
+    return this.#engine.core.keys.durable();
   }
 
   chainKinds(): ReadonlyMap<string, number> {

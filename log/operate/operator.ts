@@ -48,7 +48,8 @@ export class Operator implements LogOperator {
   revokeKey(kid: string): Promise<void> {
     return this.#turns.run(async () => {
       const { keys } = this.#engine().core;
-      const key = keys.all().find((candidate) => candidate.kid === kid);
+      // A revocation that failed may still be among the changes of entries that are not durable.
+      const key = keys.durable().find((candidate) => candidate.kid === kid);
       if (key === undefined) throw new LogError('not_found', `the log has no receipt key ${kid}`);
       if (key.status === 'revoked') return;
       const successor = keys.inForce()?.kid === kid ? [(await this.#newKey()).draft] : [];

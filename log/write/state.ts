@@ -105,6 +105,11 @@ export class KeyRows {
     return (this.#rows.get('keys') as unknown as readonly ReceiptKey[] | undefined) ?? [];
   }
 
+  /** Without the changes of entries that are not durable yet. */
+  durable(): readonly ReceiptKey[] {
+    return (this.#rows.durable('keys') as unknown as readonly ReceiptKey[] | undefined) ?? [];
+  }
+
   /** The newest active key (log/FORMAT.md §2). */
   inForce(): ReceiptKey | undefined {
     this.#inForce ??= this.all()
