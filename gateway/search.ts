@@ -88,8 +88,8 @@ function valuesOf(statement: JsonObject): readonly (readonly [Facet, string])[] 
 }
 
 /**
- * Keys sort by log, facet, value and index. Values come from entries, so their separator is escaped. A row stands for the
- * entries of one slice that have the value: its key names the first one, and its bytes are their distances from it.
+ * Keys sort by log, facet, value and index. Values come from entries, so the separator is escaped in them. One row lists
+ * the entries of a slice that have the value: its key has the index of the first one, its bytes have their distances from it.
  */
 const rowPrefix = (log: Log, facet: Facet, value: string): string =>
   `${log.kind}/${String(log.number)}/${facet}/${encodeURIComponent(value).replaceAll('~', '%7E')}/`;

@@ -124,7 +124,7 @@ export async function joinCluster(joining: Joining): Promise<ClusterIdentity> {
  */
 async function enterCluster(data: string, { id }: ClusterIdentity): Promise<void> {
   const marker = await readMarker(data);
-  // Another node has founded the cluster while this one was stopped in a founding of its own.
+  // This node was stopped while it founded a cluster, and another node has founded it since.
   const abandoned = marker?.['founding'] === true && marker['id'] !== id;
   if (marker === null || abandoned) {
     if (hasData(data)) {

@@ -25,7 +25,7 @@ export async function lostRound(
   return null;
 }
 
-/** Tells the other nodes which rounds this node has, so that none of them leads without those. */
+/** Writes the last rounds of this node to the database. No node leads while the database lacks one of them. */
 export async function reportAll(
   database: ClusterDatabase,
   copies: Copies,

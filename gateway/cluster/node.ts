@@ -568,10 +568,11 @@ class Node {
   }
 
   async #succeed(kind: Kind, number: number): Promise<Succession> {
-    const serving = this.#serving;
-    if (serving?.leads !== true) throw new AdminError('this node does not lead any more');
+    const [serving, threads] = [this.#serving, this.#threads];
+    if (serving?.leads !== true || threads === null) {
+      throw new AdminError('this node does not lead any more');
+    }
     const { types } = serving.opened.gateway;
-    const threads = this.#threads ?? openThreads({ inline: true });
     await this.#learnLogs();
     await this.#closeServing();
     try {

@@ -1,4 +1,4 @@
-// What clients of a simulated cluster send to its nodes, what they were told, and which errors they accept.
+// What clients of a simulated cluster send to its nodes, the answers that they have had, and the errors that they accept.
 
 import type { Draft, JsonObject } from '../../log/index.ts';
 import type { Answer, Ask } from './cluster-gateway.ts';

@@ -30,7 +30,7 @@ export interface OpenGateway {
   readonly turns: Turns;
 }
 
-/** What the run of a cluster gives to its gateways, and is told by them. */
+/** What a run provides to the gateways of its cluster, and the events that they report to it. */
 export interface ClusterHost {
   readonly interval_ms: number;
   readonly idle_ms: number;

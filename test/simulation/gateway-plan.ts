@@ -1,6 +1,7 @@
 // What happens in one simulated run of a gateway: what tenants ask of it, what its operator does, and what fails. Like a
 // plan of the log (plan.ts), it is data, so that a run can be repeated with fewer steps.
 
+import type { MachineStep } from './machine.ts';
 import { Random } from './world/random.ts';
 
 /** The databases of a gateway, by their folders below the data folder. */
@@ -49,19 +50,13 @@ export type GatewayStep = { readonly turns: number } & (
   | { readonly do: 'rotate key'; readonly key: number; readonly grace_ms: number }
   | { readonly do: 'revoke key'; readonly key: number }
   | { readonly do: 'old key'; readonly key: number }
-  | { readonly do: 'pass'; readonly ms: number }
+  | MachineStep
   | { readonly do: 'restart' }
-  | { readonly do: 'crash'; readonly power: boolean }
   | {
       readonly do: 'batch fails';
       readonly how: 'before' | 'after';
       readonly database: (typeof DATABASES)[number];
     }
-  | { readonly do: 'sync fails' }
-  | { readonly do: 'disk full' }
-  | { readonly do: 'disk slow'; readonly factor: number }
-  | { readonly do: 'disk well' }
-  | { readonly do: 'clock'; readonly ms: number }
 );
 
 export type Surface = 'bind' | 'pay';

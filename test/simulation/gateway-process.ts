@@ -12,9 +12,10 @@ import { isLogError } from '../../log/index.ts';
 import type { Log } from '../../log/index.ts';
 import type { GatewayPlan } from './gateway-plan.ts';
 import { Ledger } from './ledger.ts';
+import { Machine } from './machine.ts';
 import { DATA, describe, PATIENCE_MS } from './subject.ts';
-import { Files, useFiles } from './world/files.ts';
-import { Databases, useDatabases } from './world/level.ts';
+import { useFiles } from './world/files.ts';
+import { useDatabases } from './world/level.ts';
 import { Receivers, useReceivers } from './world/undici.ts';
 import { Broken, Process } from './world/world.ts';
 import type { World } from './world/world.ts';
@@ -22,26 +23,16 @@ import type { World } from './world/world.ts';
 /** A gateway that answers requests. */
 export interface Serving extends Active, OpenedGateway {}
 
-export class GatewayProcess {
+export class GatewayProcess extends Machine {
   protected readonly plan: GatewayPlan;
-  protected readonly world: World;
-  protected files = new Files();
-  protected databases = new Databases();
   protected readonly receivers = new Receivers();
   /** What the live log has said. */
   protected readonly ledger = new Ledger('gateway.example/log/live/1', null);
-  protected process = new Process('gateway');
   protected serving: Serving | null = null;
-  protected starting = false;
-  protected stopping = false;
-  /** Whether a fault of a disk may explain that this process answers 5xx or does not start. */
-  protected excused = false;
-  protected clockMoved = false;
-  protected farthest_ms = 0;
 
   constructor(plan: GatewayPlan, world: World) {
+    super(world, 'gateway');
     this.plan = plan;
-    this.world = world;
   }
 
   get entries(): number {
@@ -61,7 +52,11 @@ export class GatewayProcess {
     return this.serving?.gateway.logs.live ?? null;
   }
 
-  protected start(): void {
+  protected override get running(): boolean {
+    return this.serving !== null;
+  }
+
+  protected override start(): void {
     if (this.starting) return;
     this.starting = true;
     this.world.trace(() => 'start of the gateway');
@@ -149,17 +144,6 @@ export class GatewayProcess {
     }
   }
 
-  protected async crash(power: boolean): Promise<void> {
-    this.world.trace(() => (power ? 'POWER FAILS' : 'PROCESS KILLED'));
-    await this.world.end(this.process);
-    const dice = this.world.random('crash');
-    this.databases.crash(DATA, power, dice);
-    if (power) this.files.powerFailure(dice);
-    this.databases.faults.failing = null;
-    this.files.faults.failing = false;
-    this.again();
-  }
-
   protected async stop({ close }: Serving): Promise<void> {
     const process = this.process;
     const done = { closed: false };
@@ -185,7 +169,7 @@ export class GatewayProcess {
   }
 
   /** A new process, after the last one has ended in whatever way. */
-  protected again(): void {
+  protected override again(): void {
     this.process = new Process('gateway');
     this.serving = null;
     this.starting = false;
@@ -193,14 +177,6 @@ export class GatewayProcess {
     const { full, failing } = this.files.faults;
     this.excused = full || failing || this.databases.faults.failing !== null;
     this.start();
-  }
-
-  protected heal(): void {
-    this.files.faults.full = false;
-    this.files.faults.failing = false;
-    this.databases.faults.failing = null;
-    this.world.slowness = 1;
-    if (this.serving === null) this.start();
   }
 
   /** Waits until the gateway serves, starting it again as an operator would. Null if a fault keeps it from starting. */

@@ -83,35 +83,19 @@ export class GatewayRun extends GatewayTenants {
     if (step.do !== 'pass') world.trace(() => `* ${JSON.stringify(step)}`);
     switch (step.do) {
       case 'pass':
-        await world.pass(step.ms);
-        return;
       case 'crash':
-        await this.crash(step.power);
-        return;
       case 'disk full':
-        this.excused = true;
-        this.files.faults.full = true;
-        return;
       case 'sync fails':
-        this.excused = true;
-        this.files.faults.failing = true;
+      case 'disk slow':
+      case 'disk well':
+      case 'clock':
+        await this.onMachine(step);
         return;
       case 'batch fails':
         this.excused = true;
         this.databases.faults.failing = {
           ...{ how: step.how, letter: null, folder: `${DATA}/${step.database}` },
         };
-        return;
-      case 'disk slow':
-        world.slowness = step.factor;
-        return;
-      case 'disk well':
-        this.heal();
-        return;
-      case 'clock':
-        this.clockMoved = true;
-        world.skew_ms += step.ms;
-        this.farthest_ms = Math.max(this.farthest_ms, world.skew_ms);
         return;
       default: {
         const serving = await this.opened();

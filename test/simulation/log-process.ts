@@ -4,44 +4,33 @@ import { isLogError, openLog, openSuccessor, openThreads } from '../../log/index
 import type { Log, OpenLogOptions } from '../../log/index.ts';
 import { FileRegister, readRemembered } from '../../log/store/register.ts';
 import { Ledger } from './ledger.ts';
+import { Machine } from './machine.ts';
 import type { Plan } from './plan.ts';
 import { DATA, describe, PATIENCE_MS, TYPES } from './subject.ts';
 import type { Once } from './subject.ts';
 import { Witnesses } from './witnesses.ts';
-import { Files } from './world/files.ts';
-import { Databases } from './world/level.ts';
 import { Broken, Process } from './world/world.ts';
 import type { World } from './world/world.ts';
 
-export class LogProcess {
+export class LogProcess extends Machine {
   protected readonly plan: Plan;
-  protected readonly world: World;
-  protected readonly files = new Files();
-  protected readonly databases = new Databases();
   protected readonly witnesses: Witnesses;
   protected register = new FileRegister('/register');
   protected readonly ledgers: Ledger[] = [];
-  protected process = new Process('log');
   protected log: Log | null = null;
-  protected starting = false;
-  protected stopping = false;
   protected number = 1;
   protected succeeding = false;
   protected n = 0;
   /** Numbers of entries by the append that sent them. */
   protected readonly sent = new Map<number, 'maybe' | 'acknowledged'>();
   protected once: Once[] = [];
-  /** Whether a fault of a disk may explain that this process of the log refuses writes. */
-  protected excused = false;
   protected damaged = false;
   /** Whether the log refused to start after a disk had lied or a row was damaged: then there is no more to check. */
   protected detected = false;
-  protected clockMoved = false;
-  protected farthest_ms = 0;
 
   constructor(plan: Plan, world: World) {
+    super(world, 'log');
     this.plan = plan;
-    this.world = world;
     this.witnesses = new Witnesses(plan.witnesses, plan.quorum);
   }
 
@@ -83,7 +72,11 @@ export class LogProcess {
     return this.witnesses.cosign(offer);
   };
 
-  protected start(): void {
+  protected override get running(): boolean {
+    return this.log !== null;
+  }
+
+  protected override start(): void {
     if (this.starting || this.detected) return;
     this.starting = true;
     this.world.trace(() => `start of log ${String(this.number)}`);
@@ -221,19 +214,7 @@ export class LogProcess {
     }
   }
 
-  protected async crash(power: boolean): Promise<void> {
-    this.world.trace(() => (power ? 'POWER FAILS' : 'PROCESS KILLED'));
-    await this.world.end(this.process);
-    const dice = this.world.random('crash');
-    this.databases.crash(DATA, power, dice);
-    if (power) this.files.powerFailure(dice);
-    this.databases.faults.failing = null;
-    this.files.faults.failing = false;
-    await this.again();
-  }
-
-  /** A new process, after the last one has ended in whatever way. */
-  protected async again(): Promise<void> {
+  protected override async again(): Promise<void> {
     this.process = new Process('log');
     this.register = new FileRegister('/register');
     this.log = null;

@@ -42,33 +42,17 @@ export class LogRun extends LogClients {
     if (step.do !== 'pass') world.trace(() => `* ${JSON.stringify(step)}`);
     switch (step.do) {
       case 'pass':
-        await world.pass(step.ms);
-        return;
       case 'crash':
-        await this.crash(step.power);
-        return;
       case 'disk full':
-        this.excused = true;
-        this.files.faults.full = true;
-        return;
       case 'sync fails':
-        this.excused = true;
-        this.files.faults.failing = true;
+      case 'disk slow':
+      case 'disk well':
+      case 'clock':
+        await this.onMachine(step);
         return;
       case 'batch fails':
         this.excused = true;
         this.databases.faults.failing = { how: step.how, letter: step.letter };
-        return;
-      case 'disk slow':
-        world.slowness = step.factor;
-        return;
-      case 'disk well':
-        this.#heal();
-        return;
-      case 'clock':
-        this.clockMoved = true;
-        world.skew_ms += step.ms;
-        this.farthest_ms = Math.max(this.farthest_ms, world.skew_ms);
         return;
       case 'witness':
         this.witnesses.set(step.nth, step.up);
@@ -82,14 +66,6 @@ export class LogRun extends LogClients {
       default:
         await this.#onLog(step);
     }
-  }
-
-  #heal(): void {
-    this.files.faults.full = false;
-    this.files.faults.failing = false;
-    this.databases.faults.failing = null;
-    this.world.slowness = 1;
-    if (this.log === null) this.start();
   }
 
   /** A step of a client or the operator: it waits for the log to be open, and is left out if it does not open. */
@@ -369,7 +345,7 @@ export class LogRun extends LogClients {
   async #end(): Promise<void> {
     const world = this.world;
     world.trace(() => '* the end: everything is healed');
-    this.#heal();
+    this.heal();
     this.witnesses.heal();
     // The operator sets the clock right: not before the last entry, which a command could not confirm.
     world.skew_ms = this.farthest_ms;

@@ -1,6 +1,7 @@
 // What happens in one simulated run: the machine's habits and a list of steps, both drawn from the seed. A plan is data,
 // so that a run can be repeated with fewer steps.
 
+import type { MachineStep } from './machine.ts';
 import { Random } from './world/random.ts';
 
 /** One thing that a client, the operator, the disk or the clock does. `turns`: completions before the next step. */
@@ -38,16 +39,10 @@ export type Step = { readonly turns: number } & (
   | { readonly do: 'rotate' }
   | { readonly do: 'revoke' }
   | { readonly do: 'succeed' }
-  | { readonly do: 'pass'; readonly ms: number }
+  | MachineStep
   | { readonly do: 'restart' }
-  | { readonly do: 'crash'; readonly power: boolean }
   | { readonly do: 'batch fails'; readonly how: 'before' | 'after'; readonly letter: string | null }
-  | { readonly do: 'sync fails' }
-  | { readonly do: 'disk full' }
-  | { readonly do: 'disk slow'; readonly factor: number }
-  | { readonly do: 'disk well' }
   | { readonly do: 'bit flips'; readonly letter: string }
-  | { readonly do: 'clock'; readonly ms: number }
   | { readonly do: 'confirm clock' }
   | { readonly do: 'witness'; readonly nth: number; readonly up: boolean }
 );

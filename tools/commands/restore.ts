@@ -62,6 +62,11 @@ async function run(options: RestoreCommand): Promise<number> {
     throw new CommandError('give either --from MIRROR or --successor', EXIT.unknown);
   }
   if (options.successor === true) return succeed(options, config, number);
+  if (config.CLUSTER === 'on') {
+    throw new CommandError(
+      'a node fills its copy from the database and not from a mirror: delete its DATA_DIR, and start it again',
+    );
+  }
   return catchUp(options, config, number);
 }
 
@@ -121,7 +126,8 @@ async function succeed(options: RestoreCommand, config: Config, number: number):
       : await succeedAlone(config, log, number);
   const end = `${predecessor.origin} at ${String(predecessor.size)} entries`;
   console.log(orderly ? `closed ${end}` : `left ${end} as lost: nothing is written to it any more`);
-  console.log(`opened ${origin}: serve it, and hand out its new verifier key`);
+  const serve = config.CLUSTER === 'on' ? 'all nodes serve it' : 'serve it';
+  console.log(`opened ${origin}: ${serve}, and hand out its new verifier key`);
   console.log(`log ${vkey}`);
   if (!published) {
     console.log('its witnesses do not cosign it yet: show them this line; the server asks again');
