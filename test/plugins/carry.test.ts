@@ -104,6 +104,6 @@ describe('a month with a succession in the middle', function () {
     const carried = carriedIn(month.running, 3).length;
     await month.running.close(true);
     month.running = await run({ DATA_DIR: data });
-    assert.equal(carriedIn(month.running, 3).length, carried, 'a later start carries nothing more');
+    assert.equal(carriedIn(month.running, 3).length, carried, 'a later start carries nothing');
   });
 });

@@ -1,4 +1,4 @@
-// Statements of every entry type that the product writes, each with the sentence that it makes.
+// A statement of every entry type that the product writes, each with its sentence.
 
 import type { JsonObject } from '../../log/index.ts';
 
@@ -25,7 +25,7 @@ const OBSERVED = {
   evaluated_at_ms: MS,
 };
 const RESTS = { rests_on: { log_number: 1, index: 7 } };
-/** A hash as sentences show it. */
+/** The abbreviation of a hash in sentences. */
 const SHORT = `${HASH.slice(0, 31)}…`;
 const RESULT = {
   ...{ classifier: { id: 'actlog-classify', version: '1' }, domain: 'general', score_milli: 900 },
@@ -100,7 +100,7 @@ const SETTLED = {
   ...{ action: 'notify_broker', enabled_exposure_micro_usd: 5_000_000, fee_bps: '1' },
   ...{ fee_source: 'obligation', fee_micro_usd: 500 },
 };
-/** The steps of a run, of which the first is done. */
+/** The steps of a run, the first of which is done. */
 const STEPS = [
   ...['physics', 'print', 'oracle', 'obligation', 'settlement'],
   ...['conformity', 'custody', 'clearing', 'stack'],
@@ -110,7 +110,7 @@ const CUSTODY = {
   ...{ supply_after: '110', holder_after: '10', does_not_assert: [] },
 };
 
-/** Own members of a statement by type, and its sentence; statements of the log itself have their origin and tenant. */
+/** Members of a statement by type, and its sentence; statements of the log itself have its origin and tenant. */
 export const SAID: readonly (readonly [type: string, members: JsonObject, sentence: string])[] = [
   ['log.open.v1', { predecessor: null }, 'The log log.example/log/live/1 was opened.'],
   [

@@ -1,4 +1,4 @@
-// A gateway whose live log is closed and followed by another one, as `actlog restore --successor` does it.
+// A gateway whose live log is closed and has a successor, as `actlog restore --successor` makes it.
 
 import assert from 'node:assert/strict';
 import { openLog, openSuccessor, openThreads } from '../../log/index.ts';
@@ -9,8 +9,8 @@ import type { Running } from '../gateway/running.ts';
 import { adminCall } from '../support/admin-call.ts';
 
 /**
- * Stops a gateway, closes its newest live log for good, and serves the folder again with the next. With `carried`
- * false the next log has had a tenant before that start, as where an earlier release opened it: nothing is carried.
+ * Stops a gateway, closes its newest live log, and starts a gateway on the folder with the successor. With `carried`
+ * false, the successor already has a tenant, as after an earlier release, and so nothing is carried.
  */
 export async function succeeded(
   running: Running,

@@ -98,12 +98,12 @@ describe('plugins/absence/coverage', () => {
     const [one, two] = [inRun(0), inRun(100)];
     const beats = [one(0, 0), one(10, 3), two(100, 3), two(110, 3)];
     const lacking = (logged: readonly number[]) => tally(beats, logged).acts_never_logged;
-    assert.equal(lacking([102, 104, 106]), 3, 'the surplus of the second run');
-    assert.equal(lacking([50, 60, 70]), 0, 'logged late, before the next run');
+    assert.equal(lacking([102, 104, 106]), 3, 'counts the surplus of the second run');
+    assert.equal(lacking([50, 60, 70]), 0, 'logged late, but before the next run');
     const surplusFirst = [one(0, 0), one(10, 0), two(100, 0), two(110, 2)];
     assert.equal(tally(surplusFirst, [1, 2, 3]).acts_never_logged, 2);
     const between = [one(0, 0), one(10, 0), two(100, 2)];
-    assert.equal(tally(between, [1, 2]).acts_never_logged, 2, 'counted between two runs');
+    assert.equal(tally(between, [1, 2]).acts_never_logged, 2, 'counted between the two runs');
   });
 
   it('ends a run if a counter decreases', () => {

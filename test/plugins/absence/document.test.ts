@@ -27,7 +27,7 @@ describe('the canonical text of an absence document', () => {
         frozen(part);
         const again = { ...document, other: part };
         assert.equal(wording.canonical(again), canonical(again));
-        assert.equal(wording.canonical(again), canonical(again), 'the second time as the first');
+        assert.equal(wording.canonical(again), canonical(again), 'a second call returns the same');
       }),
     );
   });

@@ -135,7 +135,11 @@ describe('the absence ledger', () => {
         ['ok', 'failed', 'ok', 'ok'],
       );
       const forged = await verify({ document: { ...witness, verdict: 'PRESENT' }, question });
-      assert.equal(forged.json.valid, false, 'a document that does not hold is invalid');
+      assert.equal(
+        forged.json.valid,
+        false,
+        'a document that is not valid has the verdict invalid',
+      );
     }
   });
 

@@ -136,6 +136,10 @@ describe('GET /log/{kind}/proof/lookup, by kind', () => {
       document.question.to_ms,
       JSON.parse(served.log().entry(size - 1) ?? '').issued_at_ms,
     );
-    assert.equal(document.checkpoint, newest.checkpoint, 'the past is answered from the newest');
+    assert.equal(
+      document.checkpoint,
+      newest.checkpoint,
+      'lookups in the past use the newest checkpoint',
+    );
   });
 });

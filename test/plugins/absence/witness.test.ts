@@ -113,7 +113,10 @@ describe('POST /api/v1/absence/witness', () => {
     assert.equal(receipt.verdict, 'ABSENT');
     assert.equal('links' in receipt, false);
     assert.equal('toll' in receipt, false, 'a witness is not metered');
-    assert.ok('inclusion_proof' in receipt.log, 'Prefer: wait brings the proof of the receipt');
+    assert.ok(
+      'inclusion_proof' in receipt.log,
+      'with Prefer: wait, the answer has the proof of the receipt',
+    );
     const other = { ...witness, statement: 'all is well' };
     assert.throws(() => verified(other), /receipt is of another document/);
     const after = await served.log().chain({

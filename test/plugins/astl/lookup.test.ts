@@ -52,7 +52,7 @@ describe('GET /api/v1/astl/lookup, log.json and verify', () => {
     const none = `/api/v1/astl/lookup?surface_manifest_hash=${'0'.repeat(64)}`;
     assert.deepEqual((await get(none)).json, { found: false });
     const live = await get(`/api/v1/astl/lookup?entity=${ENTITY}&log=live`);
-    assert.deepEqual(live.json, { found: false }, 'nothing crosses between the logs');
+    assert.deepEqual(live.json, { found: false }, 'an entity of one log is unknown in the other');
     const keyless = await served.gateway.get(`/api/v1/astl/lookup?entity=${ENTITY}&log=sandbox`);
     assert.equal(keyless.json.found, true);
     assert.deepEqual(problem(await get('/api/v1/astl/lookup')).slice(0, 2), [
@@ -78,7 +78,7 @@ describe('GET /api/v1/astl/lookup, log.json and verify', () => {
       seen.slice(0, 3).map(({ surface_manifest_hash }) => surface_manifest_hash),
       hashes,
     );
-    assert.deepEqual((await page(3)).data, [], 'the end is a place to come back to');
+    assert.deepEqual((await page(3)).data, [], 'the cursor of the last page can be used again');
     const { json: later } = await served.publish({ entity: 'late', surfaces: [] });
     assert.equal((await page(1)).data[0].index, later.index);
     const { json: all } = await get('/api/v1/astl/log.json');
@@ -133,6 +133,6 @@ describe('GET /api/v1/astl/lookup, log.json and verify', () => {
     assert.equal((await verify({ ...receipt, valid_from_ms: 1 })).valid, false);
     assert.equal((await verify({ ...receipt, origin: 'elsewhere/log/live/1' })).valid, false);
     const { json: beat } = await served.beat({ entity: ENTITY, surface: 'a' });
-    assert.equal((await verify(beat.receipt)).valid, false, 'a heartbeat is no manifest');
+    assert.equal((await verify(beat.receipt)).valid, false, 'a heartbeat is not a manifest');
   });
 });

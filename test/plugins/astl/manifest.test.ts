@@ -62,8 +62,12 @@ describe('plugins/astl/manifest', () => {
     assert.equal(isSameManifest(published, { ...wanted, surfaces: ['b'] }, NOW + 50), false);
     assert.equal(isSameManifest(published, { ...wanted, valid_from_ms: NOW }, NOW + 50), true);
     assert.equal(isSameManifest(published, { ...wanted, valid_from_ms: NOW + 1 }, NOW + 50), false);
-    assert.equal(isSameManifest(published, wanted, NOW + 101), false, 'it is over');
+    assert.equal(isSameManifest(published, wanted, NOW + 101), false, 'the manifest has expired');
     const later = manifestMembers({ ...wanted, valid_from_ms: NOW + 80 }, NOW);
-    assert.equal(isSameManifest(later as unknown as Manifest, wanted, NOW + 50), false, 'not yet');
+    assert.equal(
+      isSameManifest(later as unknown as Manifest, wanted, NOW + 50),
+      false,
+      'the manifest is not in force yet',
+    );
   });
 });

@@ -85,7 +85,7 @@ describe('POST /api/v1/astl/publish', () => {
     assert.equal(replay.headers.get('idempotent-replayed'), 'true');
     assert.equal(replay.text, once.text);
     const third = await served.publish(body);
-    assert.ok(third.json.index > other.json.index, 'the older one is in force no more');
+    assert.ok(third.json.index > other.json.index, 'the older manifest is no longer in force');
   });
 
   it('appends one claim and one manifest for many concurrent requests', async () => {
@@ -185,9 +185,9 @@ describe('POST /api/v1/astl/heartbeat', () => {
     served.gateway.clock.pass(20_000);
     assert.equal(await beat(), since);
     const shorter = await beat(49_999);
-    assert.ok(shorter > since, 'another interval is another run');
+    assert.ok(shorter > since, 'another interval begins another run');
     served.gateway.clock.pass(60_000);
-    assert.ok((await beat(49_999)) > shorter, 'too late');
+    assert.ok((await beat(49_999)) > shorter, 'after the end of the interval');
   });
 
   it('is 60,000 if no manifest is in force', async () => {

@@ -1,4 +1,4 @@
-// A running gateway with what the tests of astl and absence ask of it, judged at the end by a replay of both logs.
+// A running gateway and the requests that the tests of astl and absence make; both logs are replayed at the end.
 
 import assert from 'node:assert/strict';
 import { native } from '../../../log/crypto/native.ts';
@@ -12,30 +12,30 @@ import type { Answer, Running } from '../../gateway/running.ts';
 
 export const ENTITY = 'did:example:acme';
 
-/** The JSON of an answer, read by name. */
+/** The JSON of an answer, with untyped members. */
 export type Body = Answer['json'];
 
-/** The answers that these tests look into. */
+/** The members of answers that these tests read. */
 export interface Surfaces {
   readonly gateway: Running;
   /** A key of another tenant in the sandbox. */
   readonly other: string;
   publish(body: object, key?: string | null): Promise<Answer>;
   beat(body: object, key?: string): Promise<Answer>;
-  /** An act on a surface: a classification that names it. */
+  /** Classifies a message with this surface, which is an act on it. */
   act(surface: string, entity?: string): Promise<Answer>;
-  /** Asks for a witness, and waits for its window to close. */
+  /** Requests an absence witness, and waits until its window is closed. */
   witness(body: object, headers?: Readonly<Record<string, string>>): Promise<Answer>;
-  /** What a verifier knows of a log beforehand. */
+  /** The keys and the origin that a verifier of the log must know. */
   trust(kind?: Kind): Trust;
   log(kind?: Kind): Log;
-  /** Waits until the log has a map head at or after now, and answers with that time. */
+  /** Waits until the log has a map head at or after the present time, and returns that time. */
   head(): Promise<number>;
-  /** Replays both logs, whole, and stops. */
+  /** Replays both logs completely, and stops the gateway. */
   close(): Promise<void>;
 }
 
-/** Starts one; the sandbox log is the one that is asked unless a test says otherwise. */
+/** Starts a gateway; requests go to the sandbox log unless a test selects another. */
 export async function serveSurfaces(plugins: readonly AnyPlugin[] = []): Promise<Surfaces> {
   const gateway = await run({}, { plugins });
   const issued = await gateway.gateway.tenants.issue({ tenant: 'rival', kind: 'sandbox' });
@@ -74,7 +74,7 @@ export async function serveSurfaces(plugins: readonly AnyPlugin[] = []): Promise
   };
 }
 
-/** Every rule of the format over every entry of a log, signatures and map heads too. */
+/** Checks every rule of the format for every entry of a log, with signatures and map heads. */
 export function replayed(log: Log): void {
   const replay = new Replay({ suite: native, origin: log.origin });
   for (let index = 0; index < log.size(); index++) {

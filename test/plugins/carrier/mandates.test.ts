@@ -49,7 +49,11 @@ describe('plugins/carrier: mandates', () => {
     };
     assert.deepEqual(await asked('1000.5'), ALLOW);
     assert.deepEqual(await asked('1000.500001'), OVER);
-    assert.deepEqual(await asked('1000.500001', '5000'), OVER, 'an authority widens nothing');
+    assert.deepEqual(
+      await asked('1000.500001', '5000'),
+      OVER,
+      'an authority does not extend a mandate',
+    );
     assert.deepEqual(await asked('1000', '999.99'), OVER);
     assert.deepEqual(await asked('999.99', '999.99'), ALLOW);
 
@@ -204,7 +208,7 @@ describe('plugins/carrier: mandates', () => {
 
     const [seen, none] = (await list(insured)).data;
     assert.deepEqual([seen.mandate_id, seen.entity, seen.accepted], [mandate_id, entity, true]);
-    assert.deepEqual([seen.slug, none], [null, undefined], 'the slug is private to the carrier');
+    assert.deepEqual([seen.slug, none], [null, undefined], 'the slug is private to its carrier');
     assert.deepEqual((await list(stranger)).data, []);
     assert.deepEqual(
       (await list(key)).data.map((one: Body) => one.accepted),

@@ -99,7 +99,7 @@ describe('plugins/carrier: the rules, in their order', () => {
     assert.deepEqual(
       decided(await carriers.bind(key, { slug: 'gated', receipt_entry_id: entry_id })),
       failed,
-      'an older receipt does not stand in for what could not be judged',
+      'an older receipt does not replace a judgement that was impossible',
     );
     await gate('I want to kill myself');
     assert.deepEqual(decided(await carriers.comply(key, 'gated')), ['BLOCK', ['open_crisis']]);

@@ -41,7 +41,7 @@ describe('POST /api/v1/classify with an entity', () => {
     assert.deepEqual(
       keysOf(outside),
       ['entity', 'surface'],
-      'it is logged and linked all the same',
+      'the entry is logged and linked nevertheless',
     );
   });
 

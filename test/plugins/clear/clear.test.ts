@@ -110,7 +110,7 @@ describe('the clear layer', () => {
     assert.deepEqual(
       history.data.map((one: { acts: number; month: string }) => [one.month, one.acts]),
       [[month, acts]],
-      'none from before the log began',
+      'no week before the log began',
     );
     assert.equal(history.has_more, false);
     for (const bad of ['2026-13', '2026', 'x']) {
@@ -167,13 +167,13 @@ describe('the clear layer', () => {
     assert.equal(refused.json.error.code, 'rate_limited');
     assert.match(refused.json.error.message, /ceiling of \d+ acts .* operator raises it/);
     assert.ok(Number(refused.headers.get('retry-after')) > 0);
-    assert.deepEqual(typesFrom(log, size), [], 'a refused act is no entry');
+    assert.deepEqual(typesFrom(log, size), [], 'a refused act appends no entry');
     assert.equal((await running.get('/api/v1/me', key())).status, 200);
 
     const { total_micro_usd } = await usage();
     await ceiling({ micro_usd: Number(total_micro_usd) + 60_000 });
     const tried = await Promise.all(Array.from({ length: 6 }, () => classify()));
-    assert.equal(tried.filter(({ status }) => status === 200).length, 1, 'room for one');
+    assert.equal(tried.filter(({ status }) => status === 200).length, 1, 'there is room for one');
     assert.match(tried.find(({ status }) => status === 429)?.text ?? '', /USD of tolls/);
     await ceiling({});
     assert.equal((await usage()).ceiling, null);

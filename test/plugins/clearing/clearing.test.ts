@@ -109,7 +109,7 @@ describe('the clearing layer', () => {
     const closes = await Promise.all([1, 2, 3].map(() => call('clearing close')));
     const closed = closes.flatMap((one) => (one as { closed: { live: string[] } }).closed.live);
     // The gateway looks by itself as well, and may have come first.
-    assert.ok(closed.length <= 1, 'once, whoever asks');
+    assert.ok(closed.length <= 1, 'once for all callers');
     const { data: slots } = (await running.get('/api/v1/clearing/slots')).json;
     assert.deepEqual(
       slots.map(({ week }: { week: string }) => week),

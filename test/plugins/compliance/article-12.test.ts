@@ -141,7 +141,7 @@ describe('Article 12', () => {
         createHash('sha256').update(canonical(document)).digest('hex'),
         statement.document_sha256,
       );
-      assert.equal(statement.links, undefined, 'it is not on the chain that it speaks of');
+      assert.equal(statement.links, undefined, 'the entry is not on the chain that it is about');
       assert.equal(signature, receipt.signature);
       assert.equal(checkpoint, completeness_proof.checkpoint);
       assert.equal(completeness_proof.entries.length, 2);

@@ -64,7 +64,7 @@ describe('what a session evidences', () => {
     assert.equal(await oversight(), 'partial');
     running.clock.pass(8 * DAY_MS);
     await commandVerbs(running.gateway)['gate expire']?.({});
-    assert.equal(await oversight(), 'partial', 'a hold that expired is no act of a human');
+    assert.equal(await oversight(), 'partial', 'an expired hold is not an act of a human');
     const human = { action: 'release', reason: 'checked' };
     ok(await running.post(`${gate}/holds/${await hold()}`, human, { key }));
     assert.equal(await oversight(), 'met');

@@ -99,7 +99,11 @@ describe('the NAIC exhibit pack', () => {
     const { evidence } = rowOf(document, 'A.4');
     assert.deepEqual(evidence.entry_ids, [decided.json.decision_entry_id]);
     assert.equal(rowOf(document, 'B.6').value, 1);
-    assert.equal(rowOf(document, 'B.4').status, 'NOT EVIDENCED', 'version 0 is no policy');
+    assert.equal(
+      rowOf(document, 'B.4').status,
+      'NOT EVIDENCED',
+      'version 0 means that there is no policy',
+    );
   });
 
   it('is what its entry commits to, and is sealed once while nothing changes', async () => {

@@ -119,7 +119,7 @@ describe('weighted_trimmed_mean_v1', () => {
         const [least, most] = [Math.min(...good), Math.max(...good)];
         assert.ok(Number(median) * 1e6 >= least - 1e-6 && Number(median) * 1e6 <= most + 1e-6);
         if (state !== 'CONSENSUS') {
-          assert.equal(consensus, null, 'nothing that could fire');
+          assert.equal(consensus, null, 'no condition can fire');
           return;
         }
         agreed++;
@@ -135,7 +135,7 @@ describe('weighted_trimmed_mean_v1', () => {
       }),
       { numRuns: 2000 },
     );
-    assert.ok(agreed > 0, 'some of the lies were small enough to agree');
+    assert.ok(agreed > 0, 'some faulty values were close enough to agree');
   });
 
   it('agrees if all sources report the same value', () => {
@@ -177,10 +177,14 @@ describe('weighted_trimmed_mean_v1', () => {
     const limit = d!.max_age_ms;
     const of = (observed_at_ms: number) =>
       aggregate([a!, b!, c!, { ...d!, observed_at_ms }], THRESHOLDS, NOW);
-    assert.equal(of(NOW - limit).readings[3]?.standing, 'rejected', 'as old as it may be');
+    assert.equal(of(NOW - limit).readings[3]?.standing, 'rejected', 'exactly at the maximum age');
     assert.equal(of(NOW - limit - 1).readings[3]?.standing, 'stale');
     assert.equal(of(NOW - limit - 1).state, 'CONSENSUS');
-    assert.equal(of(NOW + 60_000).readings[3]?.standing, 'rejected', 'within the skew of clocks');
+    assert.equal(
+      of(NOW + 60_000).readings[3]?.standing,
+      'rejected',
+      'within the allowed clock skew',
+    );
     assert.equal(of(NOW + 60_001).readings[3]?.standing, 'future');
   });
 

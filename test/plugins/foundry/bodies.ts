@@ -31,7 +31,7 @@ const holding = async (running: Running): Promise<string> => {
   return trigger_id as string;
 };
 
-/** By path. */
+/** The body by path. */
 export const FOUNDRY_BODIES: Readonly<Record<string, (running: Running) => Promise<object>>> = {
   async '/api/v1/oracle/resolve'({ post, sandbox }) {
     const body = { feed_id: 'contract', readings: readingsOf('1', '2', '3') };

@@ -74,7 +74,7 @@ describe('conformity packs', () => {
     assert.ok(first_index < last_index);
     assert.equal(two.text, one.text, 'nothing has changed');
     const { json: other } = await generate(ask, served.other);
-    assert.equal(other.pack.article_12.evidence.events, 0, 'sessions are of their tenants');
+    assert.equal(other.pack.article_12.evidence.events, 0, 'sessions belong to their tenants');
   });
 
   const sealed = async (body: object): Promise<string> =>

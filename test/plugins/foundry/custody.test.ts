@@ -31,7 +31,7 @@ describe('the books of an asset', () => {
           const parity = parityOf(books, { event_type, quantity });
           assert.equal(parity.supply_before, supply ?? 0n);
           if (parity.breach !== null) {
-            assert.equal(parity.supply_after, parity.supply_before, 'a breach moves nothing');
+            assert.equal(parity.supply_after, parity.supply_before, 'a breach transfers nothing');
             continue;
           }
           supply = parity.supply_after;

@@ -63,7 +63,11 @@ describe('inference', () => {
     assert.deepEqual([receipt.toll, receipt.toll_micro_usd], ['inference_seal', 80_000]);
     const body = upstream.bodies.at(-1)!;
     assert.deepEqual([body['temperature'], 'session_id' in body], [0.5, false]);
-    assert.equal(upstream.authorizations.at(-1), 'Bearer op-key', 'never the key of the caller');
+    assert.equal(
+      upstream.authorizations.at(-1),
+      'Bearer op-key',
+      'the key of the caller is never sent upstream',
+    );
     assert.ok(!gateway.gateway.logs.sandbox.entry(receipt.index as number)!.includes('secret'));
   });
 
@@ -75,7 +79,11 @@ describe('inference', () => {
       assert.equal(json.proof.request_hash, sealed(value.request_salt, value.request));
       assert.equal(json.proof.response_hash, sealed(value.response_salt, value.response));
       const { proof: _, receipt: __, ...completion } = json;
-      assert.deepEqual(value.response, completion, 'what the caller has is what is sealed');
+      assert.deepEqual(
+        value.response,
+        completion,
+        'the sealed answer is the one that the caller received',
+      );
       tree = grown(tree, json.receipt as Leaf);
       assert.deepEqual(
         [json.proof.session_size, json.proof.session_root],
@@ -111,7 +119,7 @@ describe('inference', () => {
     let last: object = {};
     for await (const chunk of stream) {
       const [choice] = chunk.choices;
-      assert.ok(choice !== undefined, 'no chunk is without choices unless usage is asked for');
+      assert.ok(choice !== undefined, 'every chunk has choices unless the request asks for usage');
       text += choice.delta.content ?? '';
       last = chunk;
     }
@@ -149,7 +157,7 @@ describe('inference', () => {
       assert.equal(whole.choices[0].finish_reason, 'stop');
       assert.equal(whole.usage?.total_tokens, total);
       const without = chunks.filter(({ choices }) => choices.length === 0);
-      assert.deepEqual(without, chunks.slice(-1), 'the chunk of usage alone, and last');
+      assert.deepEqual(without, chunks.slice(-1), 'the chunk of usage comes alone and last');
       assert.deepEqual(
         chunks.map((chunk) => 'proof' in chunk),
         chunks.map((_, i) => i === chunks.length - 2),
@@ -240,7 +248,11 @@ describe('inference', () => {
       assert.equal(seals().at(-1)!['outcome'], outcome);
     }
     const refused = await ask({ model: 'busy', stream: true });
-    assert.deepEqual(problem(refused).slice(0, 2), [429, 'rate_limited'], 'before it streams');
+    assert.deepEqual(
+      problem(refused).slice(0, 2),
+      [429, 'rate_limited'],
+      'before the stream begins',
+    );
   });
 
   it('seals what a client received before it disconnected', async () => {

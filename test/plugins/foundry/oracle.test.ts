@@ -98,13 +98,17 @@ describe('the oracle', () => {
     ]);
     assert.deepEqual([one.status, one.json.state, one.json.value], [200, 'RESOLVED', '2']);
     assert.equal(one.json.resolution_entry_id, two.json.resolution_entry_id);
-    assert.ok('resolver' in one.json.receipt.commitments, 'a name is no clear text');
+    assert.ok('resolver' in one.json.receipt.commitments, 'names are not logged in clear');
     const other = await resolve({ aggregate_entry_id, value: '3' });
     assert.deepEqual(problem(other), [409, 'oracle_disputed', 'value']);
     const agreed = (await ask({})).json.aggregate_entry_id as string;
     const needless = await resolve({ aggregate_entry_id: agreed });
     assert.deepEqual(problem(needless), [400, 'parameter_invalid', param]);
     const live = await resolve({ aggregate_entry_id }, served.gateway.live);
-    assert.deepEqual(problem(live), [404, 'resource_missing', param], 'logs do not cross');
+    assert.deepEqual(
+      problem(live),
+      [404, 'resource_missing', param],
+      'observations of one log are unknown in the other',
+    );
   });
 });

@@ -63,7 +63,7 @@ describe('a permit of a trigger', function () {
       String(running.gateway.logs.live.entry(before + i)),
     );
     const own = statements.filter((text) => text.includes('"tenant_ref"'));
-    assert.deepEqual(own, [], 'nothing of a tenant is appended');
+    assert.deepEqual(own, [], 'no entry of a tenant is appended');
     const other = ok(await fire(trigger_id, { action: 'notify_broker' }));
     assert.equal(other.settlement.effect, 'notified', 'the trigger was ARMED');
     return problem(answer);
@@ -133,7 +133,11 @@ describe('a permit of a trigger', function () {
       assert.deepEqual(problem(denied), [403, 'permit_secret_invalid', 'use_secret']);
     }
     const other = await use(answer, { agent_id: 'agent:other' });
-    assert.deepEqual(problem(other), [400, 'parameter_invalid', 'receipt'], 'of another act');
+    assert.deepEqual(
+      problem(other),
+      [400, 'parameter_invalid', 'receipt'],
+      'a permit of another act',
+    );
     const used = ok(await use(answer));
     assert.deepEqual(
       [used.permit_id, used.action_ref],
@@ -177,7 +181,7 @@ describe('a permit of a trigger', function () {
     const held = ok(await post(GATE, same, agent));
     assert.deepEqual([held.outcome, held.permit], ['PERMIT', paid.permit]);
     const larger = ok(await post(GATE, { ...same, amount_atomic: 501 }, agent));
-    assert.equal(larger.outcome, 'HOLD', 'of other members');
+    assert.equal(larger.outcome, 'HOLD', 'a permit of other members');
     assert.equal(ok(await use(paid)).permit_id, paid.permit.permit_id);
     assert.equal(ok(await post(GATE, same, agent)).outcome, 'HOLD', 'the permit is used');
     const small = await given({ ...LARGE, amount_atomic: 50 });
@@ -228,8 +232,16 @@ describe('a permit of a trigger', function () {
     const taken = { permit: { ...LARGE, ...standing.preimage } };
     assert.deepEqual(await of(taken), [409, 'permit_exists', 'permit']);
     const exists = await fire(await armed(), taken);
-    assert.equal(exists.json.permit_id, standing.permit.permit_id, 'the answer names it');
-    assert.equal(ok(await use(standing)).permit_id, standing.permit.permit_id, 'it stays usable');
+    assert.equal(
+      exists.json.permit_id,
+      standing.permit.permit_id,
+      'the answer names the existing permit',
+    );
+    assert.equal(
+      ok(await use(standing)).permit_id,
+      standing.permit.permit_id,
+      'the existing permit remains usable',
+    );
     const next = await given(taken.permit);
     assert.equal(next.permit.action_ref, standing.permit.action_ref, 'after its use');
 

@@ -72,7 +72,11 @@ describe('the pipeline', () => {
       { trigger_id: settlement.trigger_id, reading: { metric: 'incident', value: 1 } },
       { key: served.gateway.sandbox },
     );
-    assert.equal(again.json.settlement.settlement_entry_id, settlement.entry_id, 'fired already');
+    assert.equal(
+      again.json.settlement.settlement_entry_id,
+      settlement.entry_id,
+      'has fired already',
+    );
   });
 
   it('skips steps that the request does not name, and a settlement that is not due', async () => {

@@ -100,7 +100,7 @@ describe('triggers', () => {
     assert.deepEqual([action, fee_usd, fee_bps], ['spoliation_pack', '1500', 15]);
     assert.deepEqual([fee_micro_usd, fee_source], [1_500_000_000, 'obligation']);
     assert.deepEqual([json.receipt.toll, json.receipt.toll_micro_usd], ['bps_fire', 1_000_000]);
-    assert.equal(json.receipt.cleared_micro_usd, undefined, 'one fee, not two');
+    assert.equal(json.receipt.cleared_micro_usd, undefined, 'the fee is counted once');
   });
 
   it('fires once under any concurrency, and replays the settlement', async () => {
@@ -110,7 +110,11 @@ describe('triggers', () => {
     const texts = new Set(answers.map(({ text }) => text));
     assert.equal(texts.size, 1, 'all answers are the same');
     assert.equal(settlementsOf(trigger_id), 1);
-    assert.equal((await fire(trigger_id, read(0))).text, [...texts][0], 'whatever is read now');
+    assert.equal(
+      (await fire(trigger_id, read(0))).text,
+      [...texts][0],
+      'the answer does not depend on the present value',
+    );
     const other = await fire(trigger_id, { action: 'regulatory_packet' });
     assert.deepEqual(problem(other), [409, 'trigger_already_fired', 'action']);
     const more = await fire(trigger_id, { enabled_exposure_usd: '200' });
@@ -129,7 +133,7 @@ describe('triggers', () => {
     const together = await armed({ condition });
     const answers = await Promise.all(Array.from({ length: 8 }, () => fire(together)));
     const fired = answers.filter(({ json }) => json.fired === true).length;
-    assert.equal(fired, 4, 'the fifth fires, three more get its settlement');
+    assert.equal(fired, 4, 'the fifth request fires, the other three get its settlement');
     assert.equal(settlementsOf(together), 1);
   });
 
@@ -163,7 +167,11 @@ describe('triggers', () => {
     const foreign = await fire(trigger_id, {}, served.other);
     assert.deepEqual(problem(foreign), [403, 'tenant_forbidden', 'trigger_id']);
     const live = await fire(trigger_id, {}, served.gateway.live);
-    assert.deepEqual(problem(live), [404, 'resource_missing', 'trigger_id'], 'logs do not cross');
+    assert.deepEqual(
+      problem(live),
+      [404, 'resource_missing', 'trigger_id'],
+      'triggers of one log are unknown in the other',
+    );
     const { json } = await post(
       '/api/v1/oracle/aggregate',
       { feed_id: 'theirs', readings: readingsOf('1') },
@@ -196,7 +204,11 @@ describe('triggers', () => {
   it('is not fired by a disputed value, and is fired by the resolution of the dispute', async () => {
     const trigger_id = await armed({ feed_id: 'quakes' });
     const reading = await fire(trigger_id);
-    assert.deepEqual(problem(reading), [400, 'parameter_invalid', 'reading'], 'no way around');
+    assert.deepEqual(
+      problem(reading),
+      [400, 'parameter_invalid', 'reading'],
+      'a reading cannot replace the disputed feed',
+    );
     const elsewhere = await fire(trigger_id, { aggregate_entry_id: await aggregated('x', '1') });
     assert.deepEqual(problem(elsewhere), [400, 'parameter_invalid', 'aggregate_entry_id']);
     const agreed = await aggregated('quakes', '0', '0', '0');
@@ -259,7 +271,7 @@ describe('triggers', () => {
     assert.deepEqual(await bind(), ['BLOCK', 'bind_held']);
     const act = { action_type: 'policy.bind', agent_id: 'agent:x' };
     const plain = await post('/api/v1/execute-gate', act);
-    assert.equal(plain.json.outcome, 'PERMIT', 'the hold is on binds');
+    assert.equal(plain.json.outcome, 'PERMIT', 'the hold applies to binds');
     const other = await post('/api/v1/execute-gate/bind', act, served.other);
     assert.ok(!other.json.reasons.includes('bind_held'), 'of another tenant');
     const foreign = await release(one, served.other);
@@ -269,11 +281,11 @@ describe('triggers', () => {
       [status, json.state, json.receipt.type],
       [200, 'RELEASED', 'foundry.release.v1'],
     );
-    assert.deepEqual(await bind(), ['BLOCK', 'bind_held'], 'the other one still holds');
+    assert.deepEqual(await bind(), ['BLOCK', 'bind_held'], 'the other hold is still in force');
     assert.equal((await release(two)).status, 200);
     assert.deepEqual(await bind(), ['ALLOW', 'rule:bind']);
     assert.deepEqual(problem(await release(one)), [409, 'trigger_released', 'trigger_id']);
-    assert.equal((await fire(one)).json.settlement.effect, 'bind_held', 'the settlement stays');
+    assert.equal((await fire(one)).json.settlement.effect, 'bind_held', 'the settlement remains');
     const none = await release(one.replace(/^......../, '01900000'));
     assert.deepEqual(problem(none), [404, 'resource_missing', 'trigger_id']);
   });
@@ -315,7 +327,11 @@ describe('triggers', () => {
       const trigger_id = await armed({ template_id, enabled_exposure_usd: '1000' });
       const answer = await fire(trigger_id, { reading: { metric, value: 1 }, ...body });
       assert.equal(answer.status, 200, answer.text);
-      assert.equal((await fire(trigger_id)).text, answer.text, 'firing again answers the same');
+      assert.equal(
+        (await fire(trigger_id)).text,
+        answer.text,
+        'firing again returns the same answer',
+      );
       return answer.json.settlement;
     };
     const model = (action?: string) =>
@@ -336,7 +352,7 @@ describe('triggers', () => {
     assert.equal(packet.effect, 'pack_committed');
     assert.equal(await typeOf(packet.effect_entry_id), 'foundry.conformity.v2');
     const again = await incident({ action: 'regulatory_packet', category_id: 'justice' });
-    assert.equal(again.effect_entry_id, packet.effect_entry_id, 'a pack is committed to once');
+    assert.equal(again.effect_entry_id, packet.effect_entry_id, 'a pack is committed once');
     await post('/api/v1/classify', { message: 'Hello', session_id: 'sealed-1' });
     const sealed = await incident({ action: 'spoliation_pack', session_id: 'sealed-1' });
     assert.equal(sealed.effect, 'seal_made');

@@ -47,7 +47,7 @@ describe('amounts at the gate', () => {
       assert.deepEqual([receipt.type, receipt.amount_atomic], ['gate.decision.v3', amount]);
     }
     const { receipt } = await ask('50');
-    assert.equal(receipt.amount_atomic, 50, 'of equal amounts there is one form');
+    assert.equal(receipt.amount_atomic, 50, 'equal amounts have one normal form');
   });
 
   it('of a policy have one form, so that the same policy is the same entry', async () => {
@@ -86,6 +86,6 @@ describe('amounts at the gate', () => {
     const asked = await served.ask(same);
     assert.equal(asked.json.decision_entry_id, json.decision_entry_id);
     const other = await served.ask({ ...same, amount_atomic: String(HUNDRED + 1n) });
-    assert.equal(other.json.outcome, 'HOLD', 'of one unit more it is another question');
+    assert.equal(other.json.outcome, 'HOLD', 'one unit more is a different question');
   });
 });

@@ -48,7 +48,11 @@ describe('the execute gate', () => {
     });
     assert.equal(verified.json.match_profile, 'action-ref-v1-ms');
     const { json: policy } = await served.running.get(`${GATE}/policy`, { key: served.agent });
-    assert.equal(receipt.policy_entry_id, policy.receipt.entry_id, 'the version in force is named');
+    assert.equal(
+      receipt.policy_entry_id,
+      policy.receipt.entry_id,
+      'the answer names the version in force',
+    );
     assert.equal(json.restraint, undefined);
   });
 
@@ -95,8 +99,8 @@ describe('the execute gate', () => {
   it('treats missing members of the request as unfavourable to the act', async () => {
     const outcomeOf = async (body: object): Promise<string> =>
       (await served.ask({ action_type: PAY.action_type, agent_id: 'a', ...body })).json.outcome;
-    assert.equal(await outcomeOf({}), 'DENY', 'an amount that is not named is over every limit');
-    assert.equal(await outcomeOf({ amount_atomic: 50 }), 'DENY', 'of no currency');
+    assert.equal(await outcomeOf({}), 'DENY', 'an amount that is not given is over every limit');
+    assert.equal(await outcomeOf({ amount_atomic: 50 }), 'DENY', 'has no currency');
     assert.equal(await outcomeOf({ amount_atomic: 50, currency: 'EURC' }), 'SILENCE');
     assert.equal(await outcomeOf({ currency: 'USDC' }), 'DENY');
   });
@@ -124,7 +128,7 @@ describe('the execute gate', () => {
     assert.deepEqual(
       [crisis.json.outcome, crisis.json.reasons],
       ['DENY', ['message_crisis']],
-      'also where there is no policy',
+      'also without a policy',
     );
     const safe = await served.ask({ ...PAY, message: 'Pay the invoice of May' });
     assert.deepEqual([safe.json.outcome, safe.json.receipt.classification], ['PERMIT', 'SAFE']);
@@ -139,7 +143,7 @@ describe('the execute gate', () => {
       assert.equal(json.receipt.classification, 'ERROR');
     }
     const denied = await served.ask({ ...PAY, amount_atomic: 5000, message: '' });
-    assert.equal(denied.json.outcome, 'DENY', 'a prohibition stands all the same');
+    assert.equal(denied.json.outcome, 'DENY', 'the prohibition applies nevertheless');
   });
 
   it('is the attempt on its surface, and its restraint is not', async () => {

@@ -1,4 +1,5 @@
-// The gate when something fails: whatever it is, nothing is permitted, and what was decided outlives a restart.
+// The gate on failures of its classifier and its log: it permits nothing. Policy, holds and permits survive a
+// restart.
 // gateway/API.md §8.1, "Fail closed, also on time-out".
 
 import assert from 'node:assert/strict';
@@ -33,18 +34,18 @@ describe('a gate whose classifier fails', () => {
   const bind = async () =>
     (await served.post(`${GATE}/bind`, { ...PAY, message: 'Pay it' }, served.agent)).json;
 
-  it('is silent when it does not answer in time', async () => {
+  it('answers SILENCE if the classifier times out', async () => {
     reply = () => undefined;
     const json = await bind();
     assert.deepEqual(
       [json.decision, json.outcome, json.reasons, json.receipt.classification],
       ['BLOCK', 'SILENCE', ['message_timeout'], 'ERROR'],
     );
-    assert.equal(json.receipt.classifier, undefined, 'nobody classified');
+    assert.equal(json.receipt.classifier, undefined, 'no classifier answered');
     assert.equal(json.restraint.reason_code, 'missing_decision_binding_ref');
   });
 
-  it('is silent when it answers nonsense or an error', async () => {
+  it('answers SILENCE if the classifier answers with an error or an invalid body', async () => {
     const replies: ((response: ServerResponse) => void)[] = [
       (response) => response.end('{'),
       (response) => response.writeHead(500).end('{}'),
@@ -55,7 +56,7 @@ describe('a gate whose classifier fails', () => {
       reply = each;
       const json = await bind();
       assert.deepEqual([json.decision, json.outcome], ['BLOCK', 'SILENCE']);
-      // On a slow machine the nonsense may come too late.
+      // On a slow machine the reply may arrive after the timeout.
       assert.match(json.reasons[0], /^message_(error|timeout)$/);
     }
   });
@@ -66,14 +67,14 @@ describe('a gate whose classifier fails', () => {
   });
 });
 
-describe('a gate whose log does not write', () => {
+describe('a gate whose log refuses appends', () => {
   let served: Asking;
   before(async () => {
     served = await serveGate();
   });
   after(() => served.close());
 
-  it('blocks in its own words, with 503', async () => {
+  it('blocks with 503 and hides the cause', async () => {
     const log = served.log() as Log & { append: Log['append'] };
     const { append } = log;
     for (const [code, answered] of [
@@ -103,8 +104,8 @@ describe('a gate whose log does not write', () => {
   });
 });
 
-describe('a gate that starts again', () => {
-  it('has its policy, its holds and its unused permits', async () => {
+describe('a gate after a restart', () => {
+  it('keeps its policy, its holds and its unused permits', async () => {
     const first = await run();
     const { sandbox: key, data } = first;
     const ask = (body: object) => first.post(GATE, body, { key });

@@ -1,4 +1,4 @@
-// Holds: released or refused by a human, once; and the permit that comes of it. gateway/API.md §8.1, §14.
+// Holds: a human releases or refuses each one once; a release issues a permit. gateway/API.md §8.1, §14.
 
 import assert from 'node:assert/strict';
 import { problem } from '../astl/surfaces.ts';
@@ -24,7 +24,7 @@ describe('a hold', () => {
   const held = async (body: object = {}): Promise<Answer['json']> =>
     (await served.ask({ ...LARGE, ...body })).json;
 
-  it('is released with a permit, which is for the act and nothing more', async () => {
+  it('is released with a permit for the held act only', async () => {
     const { hold_id, action_ref, receipt, preimage } = await held({ session_id: 'hold-1' });
     const { status, json } = await resolve(hold_id);
     assert.equal(status, 200);
@@ -45,7 +45,7 @@ describe('a hold', () => {
     assert.equal(used.status, 200);
   });
 
-  it('is shown to its tenant, before and after', async () => {
+  it('is shown to its tenant before and after it is resolved', async () => {
     const { hold_id, preimage } = await held();
     const before = (await read(hold_id)).json;
     assert.deepEqual([before.state, before.permit], ['held', undefined]);
@@ -71,7 +71,7 @@ describe('a hold', () => {
     assert.deepEqual(problem(live), [404, 'resource_missing', 'hold_id']);
   });
 
-  it('pages through the open ones', async () => {
+  it('is listed in pages while it is open', async () => {
     for (let i = 0; i < 3; i++) await held();
     const pages: string[] = [];
     for (let cursor = ''; ;) {
@@ -90,7 +90,7 @@ describe('a hold', () => {
     );
   });
 
-  it('is refused with a denial and its restraint', async () => {
+  it('is refused with a denial and a restraint', async () => {
     const session_id = 'hold-refused';
     const { hold_id } = await held({ session_id });
     const { json } = await resolve(hold_id, { action: 'refuse', reason: 'zebra says no' });
@@ -110,7 +110,7 @@ describe('a hold', () => {
     );
   });
 
-  it('ends once, also under concurrent requests', async () => {
+  it('is resolved once, also under concurrent requests', async () => {
     const { hold_id } = await held();
     const answers = await Promise.all(
       Array.from({ length: 10 }, (_, i) =>
@@ -124,7 +124,7 @@ describe('a hold', () => {
     assert.deepEqual(problem(await resolve(hold_id)), [409, 'hold_resolved', 'hold_id']);
   });
 
-  it('is ended by an operator of its tenant, with a reason', async () => {
+  it('can be resolved by an operator of its tenant, with a reason', async () => {
     const { hold_id } = await held();
     const agent = await resolve(hold_id, RELEASE, served.agent);
     assert.deepEqual([agent.status, agent.json.error.code], [403, 'role_forbidden']);
@@ -151,12 +151,12 @@ describe('a hold', () => {
     assert.equal((await resolve(hold_id)).status, 200);
   });
 
-  it('answers a repeated act with the hold, then with its permit, then with a new decision', async () => {
+  it('is returned for a repeated act, then its permit; a different act is a new decision', async () => {
     const first = await held();
     const act = { ...LARGE, ...first.preimage };
     const size = served.log().size();
     const again = (await served.ask(act)).json;
-    assert.equal(again.hold_id, first.hold_id, 'a hold is asked about, not multiplied');
+    assert.equal(again.hold_id, first.hold_id, 'a repeated act returns the same hold');
     assert.equal(again.restraint_receipt.entry_id, first.restraint_receipt.entry_id);
     const released = (await resolve(first.hold_id)).json;
     const got = (await served.ask(act)).json;
@@ -165,7 +165,7 @@ describe('a hold', () => {
     const others = [{ amount_atomic: 501 }, { reversibility: 'reversible' }, { session_id: 's' }];
     for (const other of others) {
       const { outcome, hold_id } = (await served.ask({ ...act, ...other })).json;
-      assert.equal(outcome, 'HOLD', 'what was released is not more than what was held');
+      assert.equal(outcome, 'HOLD', 'the release covers the held act only');
       assert.notEqual(hold_id, first.hold_id);
     }
     const decided = Array.from({ length: served.log().size() - size }, (_, i) =>
@@ -174,7 +174,7 @@ describe('a hold', () => {
     assert.equal(decided.length, 4, 'the release and the three others');
   });
 
-  it('is held anew once the permit is used', async () => {
+  it('is made anew for the same act once the permit is used', async () => {
     const first = await held();
     const act = { ...LARGE, ...first.preimage };
     const { receipt } = (await resolve(first.hold_id)).json;
@@ -189,17 +189,17 @@ describe('a hold', () => {
     assert.deepEqual(
       [third.outcome, third.hold_id, third.decision_entry_id],
       ['DENY', anew.hold_id, refused.json.decision_entry_id],
-      'the refusal is the answer for the time of a permit',
+      'for 900 seconds the refusal is the answer',
     );
     const other = (await served.ask({ ...act, amount_atomic: 501 })).json;
-    assert.equal(other.outcome, 'HOLD', 'other inputs are another question');
+    assert.equal(other.outcome, 'HOLD', 'other inputs are a different question');
     served.running.clock.pass(901_000);
     const fourth = (await served.ask(act)).json;
-    assert.equal(fourth.outcome, 'HOLD', 'a refusal is not the answer for ever');
+    assert.equal(fourth.outcome, 'HOLD', 'the refusal applies no longer');
     assert.notEqual(fourth.hold_id, anew.hold_id);
   });
 
-  it('says when it expires, and how it ended', async () => {
+  it('shows its expiry, and how it was resolved', async () => {
     const { hold_id, expires_at, receipt } = await held();
     const expires_ms = (receipt.issued_at_ms as number) + 7 * 86_400_000;
     assert.equal(expires_at, new Date(expires_ms).toISOString());
@@ -213,7 +213,7 @@ describe('a hold', () => {
     );
   });
 
-  it('that no human decides is refused by an entry after hold_ttl_s of its policy', async () => {
+  it('is refused by an entry if no human decides within hold_ttl_s of its policy', async () => {
     const policy = await served.post(`${GATE}/policy`, { ...POLICY, hold_ttl_s: 3600 });
     assert.equal(policy.status, 200, policy.text);
     const short = await held();
@@ -222,7 +222,7 @@ describe('a hold', () => {
     const long = await held();
     const expire = commandVerbs(served.running.gateway)['gate expire'];
     await expire?.({});
-    assert.equal((await read(short.hold_id)).json.state, 'held', 'not before its time');
+    assert.equal((await read(short.hold_id)).json.state, 'held', 'the hold has not expired yet');
     served.running.clock.pass(3_600_001);
     const hold = `"hold_id":"${String(short.hold_id)}"`;
     assert.deepEqual(problem(await resolve(short.hold_id)), [409, 'hold_resolved', 'hold_id']);
@@ -235,7 +235,7 @@ describe('a hold', () => {
     const { decision_receipt } = ended;
     assert.deepEqual(decision_receipt.reasons, ['hold_expired']);
     assert.equal(decision_receipt.tenant_ref, short.receipt.tenant_ref);
-    assert.equal((await read(long.hold_id)).json.state, 'held', 'its policy gives it seven days');
+    assert.equal((await read(long.hold_id)).json.state, 'held', 'its policy allows seven days');
     assert.deepEqual(await expire?.({}), { expired: { live: 0, sandbox: 0 } }, 'once');
     const resolutions = Array.from({ length: served.log().size() }, (_, index) =>
       String(served.log().entry(index)),
@@ -243,12 +243,16 @@ describe('a hold', () => {
     assert.equal(resolutions.length, 1);
   });
 
-  it('with a message is asked about by its id only', async () => {
+  it('is found by its id only, if the act had a message', async () => {
     const message = 'Pay the invoice of May';
     const first = await held({ message });
     assert.equal(first.outcome, 'HOLD');
     const again = await held({ ...first.preimage, message });
-    assert.notEqual(again.hold_id, first.hold_id, 'what it says is a commitment');
+    assert.notEqual(
+      again.hold_id,
+      first.hold_id,
+      'the log has only a commitment to the message, which cannot be compared',
+    );
     await resolve(first.hold_id);
     assert.equal((await read(first.hold_id)).json.state, 'released');
   });

@@ -1,5 +1,5 @@
-// What callers write to the gate, at its worst: every member missing, of another type, over-long, in hostile
-// Unicode; and none of their words in the log. gateway/API.md §1.2, §1.3, §4.1.
+// Hostile bodies of requests to the gate: members that are missing, of a wrong type, too long or in unusual Unicode.
+// Nothing that callers wrote enters the log. gateway/API.md §1.2, §1.3, §4.1.
 
 import assert from 'node:assert/strict';
 import { problem } from '../astl/surfaces.ts';
@@ -20,7 +20,7 @@ describe('hostile requests to the gate', () => {
       String(served.log().entry(from + i)),
     ).filter((text) => text.includes('"gate.'));
 
-  it('are 400 with the member that is wrong, and leave nothing', async () => {
+  it('are answered with 400 and the invalid member, and append nothing', async () => {
     const size = served.log().size();
     const long = 'a'.repeat(513);
     const cases: readonly [string, readonly unknown[]][] = [
@@ -59,7 +59,7 @@ describe('hostile requests to the gate', () => {
     assert.deepEqual(decisions(size), []);
   });
 
-  it('of any Unicode and any size that fits are decided, and their words stay private', async () => {
+  it('with any Unicode are decided if they fit the limits, and their text stays out of the log', async () => {
     const size = served.log().size();
     const mark = 'zebra-mark';
     const words = (name: string): string => `${mark} ${name} \u202e\u200b\u0000😈 ﷽ ${name}`;
@@ -107,7 +107,7 @@ describe('hostile requests to the gate', () => {
     assert.ok(decisions(size).length > 0);
   });
 
-  it('have names of members that objects inherit', async () => {
+  it('may have member names that JavaScript objects inherit', async () => {
     const text = `{"action_type":"constructor","agent_id":"__proto__","__proto__":{"receipt":"x"},"scope":"toString","currency":"valueOf"}`;
     const strict = await served.running.post(GATE, text, { key: served.agent });
     assert.deepEqual([strict.status, strict.json.error.code], [400, 'parameter_unknown']);
@@ -116,7 +116,7 @@ describe('hostile requests to the gate', () => {
     assert.deepEqual([status, json.outcome, json.ignored], [200, 'SILENCE', ['__proto__']]);
   });
 
-  it('get no entity that is not theirs, and no session of another tenant', async () => {
+  it('are refused for the entity of another tenant; sessions are separate for each tenant', async () => {
     const { running } = served;
     const publish = { entity: 'own-bank', surfaces: ['pay'] };
     await running.post('/api/v1/astl/publish', publish, { key: running.sandbox });

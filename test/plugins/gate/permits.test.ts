@@ -1,4 +1,5 @@
-// Permits: used once, whoever races; and every receipt that permits nothing. gateway/API.md §8.1, §8.2.
+// Permits: each can be used once, also by concurrent requests, and no other receipt is accepted as one.
+// gateway/API.md §8.1, §8.2.
 
 import assert from 'node:assert/strict';
 import type { JsonObject } from '../../../log/index.ts';
@@ -17,7 +18,7 @@ const USE = `${GATE}/permits/use`;
 
 let api: GateApi;
 let host: PluginHost;
-/** Another plugin, that consumes permits by the gate's api. */
+/** Another plugin, which consumes permits through the API of the gate. */
 const consumer = definePlugin({
   contract: 1,
   name: 'consumer',
@@ -31,7 +32,7 @@ const consumer = definePlugin({
   },
 });
 
-/** A part of the document, or what it refers to among the components of its kind. */
+/** A part of the OpenAPI document, with a reference to a component resolved. */
 const resolved = (part: Body, components: Body): Body =>
   part.$ref === undefined ? part : components[String(part.$ref).split('/').at(-1) ?? ''];
 
@@ -45,7 +46,7 @@ describe('a permit', () => {
   const use = (body: object, key = served.other): Promise<Answer> => served.post(USE, body, key);
   const useOf = ({ preimage, receipt }: Answer['json']): object => ({ ...preimage, receipt });
 
-  it('can be used once, by a caller that knows the act, and its chain proves the use', async () => {
+  it('can be used once, by a caller that gives the act, and its chain proves the use', async () => {
     const permitted = await served.permit();
     const { status, json } = await use(useOf(permitted));
     assert.equal(status, 200);
@@ -65,7 +66,7 @@ describe('a permit', () => {
     );
   });
 
-  it('is named by its receipt, its entry id or its entry hash', async () => {
+  it('is identified by its receipt, its entry id or its entry hash', async () => {
     for (const name of ['receipt', 'entry_id', 'entry_hash']) {
       const permitted = await served.permit();
       const receipt = name === 'receipt' ? permitted.receipt : permitted.receipt[name];
@@ -76,14 +77,18 @@ describe('a permit', () => {
     const { disclosures: _, log: __, permalink: ___, ...bare } = receipt;
     const { use_secret } = permit;
     const used = await use({ ...preimage, receipt: bare, use_secret });
-    assert.equal(used.status, 200, 'derived members aside');
+    assert.equal(used.status, 200, 'without derived members');
   });
 
-  it('is used by its holder only: a caller without the use secret is refused', async () => {
+  it('is refused without the use secret, which only its holder has', async () => {
     const { receipt, preimage, permit } = await served.permit();
     const { disclosures: _, ...bare } = receipt;
     const shown = (await served.running.get(`/r/${String(receipt.entry_id)}?log=sandbox`)).json;
-    assert.equal(shown.disclosures?.use_secret, undefined, 'the world is not told');
+    assert.equal(
+      shown.disclosures?.use_secret,
+      undefined,
+      'the public receipt does not show the use secret',
+    );
     const { salt, value } = permit.use_secret;
     const wrong = [
       undefined,
@@ -98,17 +103,17 @@ describe('a permit', () => {
       }
     }
     const used = await use({ ...preimage, receipt: bare, use_secret: { salt, value } });
-    assert.equal(used.status, 200, 'none of them used it up');
+    assert.equal(used.status, 200, 'the refused attempts did not use the permit');
   });
 
-  it('is the only usable one of its act: the newest, and the same where nothing changed', async () => {
+  it('is replaced by a newer one of the same act; the same question returns the same permit', async () => {
     const first = await served.permit();
     const act = { ...PAY, ...first.preimage };
     const again = (await served.ask(act)).json;
     assert.deepEqual(
       [again.permit, again.receipt.entry_id],
       [first.permit, first.receipt.entry_id],
-      'the same question has the same answer',
+      'the same question returns the same answer',
     );
     const other = (await served.ask({ ...act, amount_atomic: 60 })).json;
     assert.notEqual(other.permit.permit_id, first.permit.permit_id);
@@ -116,11 +121,11 @@ describe('a permit', () => {
     assert.deepEqual(problem(await use(useOf(first))), [400, 'parameter_invalid', 'receipt']);
     assert.equal((await use(useOf(other))).status, 200);
     const anew = (await served.ask(act)).json;
-    assert.equal(anew.outcome, 'PERMIT', 'a used permit is no answer');
+    assert.equal(anew.outcome, 'PERMIT', 'a used permit is not returned');
     assert.notEqual(anew.permit.permit_id, other.permit.permit_id);
   });
 
-  it('is one of its own for each of several acts that are alike and name no time', async () => {
+  it('is separate for each of several identical acts without a time', async () => {
     const answers = await Promise.all(Array.from({ length: 20 }, () => served.ask(PAY)));
     const refs = new Set(answers.map(({ json }) => json.action_ref));
     assert.equal(refs.size, answers.length);
@@ -132,7 +137,7 @@ describe('a permit', () => {
     }
   });
 
-  it('is used by one of many concurrent requests', async () => {
+  it('is used by exactly one of many concurrent requests', async () => {
     const permitted = await served.permit();
     const answers = await Promise.all(Array.from({ length: 20 }, () => use(useOf(permitted))));
     const won = answers.filter(({ status }) => status === 200);
@@ -149,7 +154,7 @@ describe('a permit', () => {
     assert.equal(again.headers.get('idempotent-replayed'), 'true');
   });
 
-  it('permits nothing that it was not given for', async () => {
+  it('is refused for another act, another log or after a change', async () => {
     const permitted = await served.permit();
     const { preimage, receipt } = permitted;
     const held = await served.permit({ amount_atomic: 500 });
@@ -181,7 +186,11 @@ describe('a permit', () => {
     for (const [name, body] of Object.entries(cases)) {
       assert.deepEqual(problem(await use(body)), [400, 'parameter_invalid', 'receipt'], name);
     }
-    assert.equal((await use(useOf(permitted))).status, 200, 'it is not used up by any of them');
+    assert.equal(
+      (await use(useOf(permitted))).status,
+      200,
+      'the refused attempts did not use the permit',
+    );
     const sandboxForLive = await served.post(
       USE,
       useOf(await served.permit()),
@@ -189,10 +198,10 @@ describe('a permit', () => {
     );
     assert.deepEqual(problem(sandboxForLive), [400, 'parameter_invalid', 'receipt']);
     const { status } = await served.running.post(USE, useOf(permitted));
-    assert.equal(status, 401, 'who uses permits has a key');
+    assert.equal(status, 401, 'a permit can be used only with a key');
   });
 
-  it('is consumed by another plugin in that one’s own group', async () => {
+  it('is consumed by another plugin within the append group of that plugin', async () => {
     const permitted = await served.permit();
     const { action_ref } = permitted;
     const { use_secret } = permitted.permit;
@@ -238,7 +247,7 @@ describe('a permit', () => {
   });
 });
 
-describe('an act that needs a receipt', () => {
+describe('an act that requires a receipt', () => {
   let served: Asking;
   before(async () => {
     served = await serveGate();
@@ -246,11 +255,11 @@ describe('an act that needs a receipt', () => {
   after(() => served.close());
 
   const SECRET = { action_type: 'secret.read', agent_id: 'agent:reader', scope: 'vault' };
-  /** A permit of the other tenant, whose policy allows what this one wants a receipt for. */
+  /** A permit of the other tenant for the act that the policy of this tenant requires a receipt for. */
   const approved = async (timestamp_ms: number, key = served.other): Promise<Answer['json']> =>
     (await served.ask({ ...SECRET, timestamp_ms }, key)).json;
 
-  it('is challenged with 428 where none came, and nothing is logged', async () => {
+  it('is answered with 428 without a receipt, and nothing is logged', async () => {
     const size = served.log().size();
     const { status, headers, json } = await served.ask({ ...SECRET, timestamp_ms: 5 });
     assert.deepEqual(
@@ -274,7 +283,7 @@ describe('an act that needs a receipt', () => {
     );
   });
 
-  it('is permitted by the permit of an issuer that the policy names, which is used up', async () => {
+  it('is permitted with a permit of an issuer that the policy names, which is then used', async () => {
     const rival = await served.running.gateway.tenants.issue({
       ...{ tenant: 'rival', kind: 'sandbox', role: 'operator' },
     });
@@ -286,7 +295,7 @@ describe('an act that needs a receipt', () => {
     assert.deepEqual(
       [unnamed.status, unnamed.json.required.refused],
       [428, 'other_issuer'],
-      'a stranger’s permit counts only where the policy says so',
+      'a permit of another tenant is accepted only if the policy names its issuer',
     );
     const issuers = [`tenant:${String(permit.receipt.tenant_ref)}`];
     const receipt_required = [{ action_type: 'secret.read', issuers }];
@@ -303,7 +312,7 @@ describe('an act that needs a receipt', () => {
     const header = Buffer.from(JSON.stringify({ receipt: (await approved(2_000)).receipt }));
     const headers = { 'X-Receipt': header.toString('base64url') };
     const shown = await served.ask({ ...SECRET, timestamp_ms: 2_000 }, served.agent, headers);
-    assert.equal(shown.json.outcome, 'PERMIT', 'a header carries it as well');
+    assert.equal(shown.json.outcome, 'PERMIT', 'the header is accepted too');
 
     const race = await approved(3_000);
     const asks = await Promise.all(
@@ -318,7 +327,7 @@ describe('an act that needs a receipt', () => {
     assert.deepEqual(statuses, [200, ...Array.from({ length: 7 }, () => 409)]);
   });
 
-  it('is challenged as the OpenAPI document says, which names the header of the receipt', async () => {
+  it('is answered with the challenge and the receipt header that the OpenAPI document describes', async () => {
     const { paths, components } = (await served.running.get('/openapi.json')).json;
     for (const path of [GATE, `${GATE}/bind`, '/api/v1/require-receipt/act']) {
       const { parameters, responses } = paths[path].post;
@@ -342,7 +351,7 @@ describe('an act that needs a receipt', () => {
     }
   });
 
-  it('is challenged again for a receipt that is none, however it is sent', async () => {
+  it('is answered with 428 again for a malformed receipt, in a header or in the body', async () => {
     const act = { ...SECRET, timestamp_ms: 4_000 };
     for (const header of ['%%%', 'e30', 'bnVsbA', 'W10', 'A'.repeat(8000), '{"receipt":1}']) {
       const { status, json } = await served.ask(act, served.agent, { 'X-Receipt': header });
@@ -354,13 +363,13 @@ describe('an act that needs a receipt', () => {
     assert.equal(
       denied.json.outcome,
       'DENY',
-      'no receipt lifts a prohibition, so none is asked for',
+      'a receipt does not lift a prohibition, so the gate does not ask for one',
     );
   });
 });
 
 describe('a permit after 900 seconds', () => {
-  it('permits nothing any more', async () => {
+  it('is refused', async () => {
     const clock = new Clock();
     const running = await run({}, { clock });
     try {

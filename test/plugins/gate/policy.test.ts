@@ -1,4 +1,4 @@
-// A tenant's policy: its grammar as published, its rules, and its versions in the log. gateway/API.md §8.1.
+// The policy of a tenant: its published grammar, its rules, and its versions in the log. gateway/API.md §8.1.
 
 import assert from 'node:assert/strict';
 import { Ajv2020 } from 'ajv/dist/2020.js';
@@ -53,8 +53,8 @@ const rules: fc.Arbitrary<Rule> = fc
 const policies: fc.Arbitrary<Policy> = fc.record({ rules: fc.array(rules, { maxLength: 6 }) });
 const rank = ['PERMIT', 'SILENCE', 'HOLD', 'DENY'];
 
-describe('the rules of a gate', () => {
-  it('never permit what a rule denies or holds, what a message forbids, or what nothing allows', () => {
+describe('the rules of a policy', () => {
+  it('never permit an act that a rule denies or holds, whose message is prohibited, or that no rule allows', () => {
     fc.assert(
       fc.property(acts, policies, (act, policy) => {
         const { outcome } = decide(act, policy);
@@ -68,7 +68,7 @@ describe('the rules of a gate', () => {
     );
   });
 
-  it('do not depend on their order', () => {
+  it('give the same outcome in any order', () => {
     fc.assert(
       fc.property(acts, policies, (act, policy) => {
         const backwards = { rules: policy.rules.toReversed() };
@@ -77,13 +77,13 @@ describe('the rules of a gate', () => {
     );
   });
 
-  it('grow stricter with every deny and hold, and are silent without rules', () => {
+  it('give a stricter outcome with each deny or hold, and SILENCE without rules', () => {
     fc.assert(
       fc.property(acts, policies, rules, (act, policy, rule) => {
         if (rule.effect === 'allow') return;
         const before = rank.indexOf(decide(act, policy).outcome);
         const after = decide(act, { rules: [...policy.rules, rule] }).outcome;
-        // An unreadable message is SILENCE whatever is held; only a prohibition says more.
+        // With an unreadable message the outcome is SILENCE even if a rule holds; only a prohibition is stricter.
         assert.ok(rank.indexOf(after) >= before, `${rank[before] ?? ''} became ${after}`);
       }),
     );
@@ -92,7 +92,7 @@ describe('the rules of a gate', () => {
     assert.deepEqual(decide(act, null), { outcome: 'SILENCE', reasons: ['no_policy'] });
   });
 
-  it('are never evaded by saying less', () => {
+  it('cannot be evaded by leaving out members', () => {
     fc.assert(
       fc.property(
         acts,
@@ -110,7 +110,7 @@ describe('the rules of a gate', () => {
     );
   });
 
-  it('take an amount over the one limit and at most the other', () => {
+  it('match amounts above `over`, up to and including `at_most`', () => {
     const rule: Rule = {
       id: 'x',
       effect: 'allow',
@@ -120,7 +120,7 @@ describe('the rules of a gate', () => {
       matches(rule, { action_type: 'x', classification: 'NONE', amount_atomic, currency });
     assert.deepEqual([at(5), at(6), at(10), at(11)], [false, true, true, false]);
     assert.deepEqual([at(6, 'EURC'), at(Number.MAX_SAFE_INTEGER)], [false, false]);
-    // However the agent spells the currency, the limit is about it; another one is not.
+    // The limit applies to every spelling of its currency, and to no other currency.
     assert.deepEqual(
       ['usdc', 'Usdc ', 'ＵＳＤＣ', 'EURC'].map((currency) => at(7, currency)),
       [true, true, true, false],
@@ -128,8 +128,8 @@ describe('the rules of a gate', () => {
   });
 });
 
-describe('the grammar of policies', () => {
-  it('is published as it is applied, and so are the constants', () => {
+describe('the published grammar of policies', () => {
+  it('is the schema that requests are checked by, with the same constants', () => {
     const published = readCatalog('gate/policy.schema.json') as Record<string, unknown>;
     const { $schema: _, title: __, ...schema } = published;
     assert.deepEqual(schema, asSchema(PolicyInput));
@@ -150,7 +150,7 @@ describe('the policy of a tenant', () => {
   const put = (body: object, key?: string) => served.post(`${GATE}/policy`, body, key);
   const read = (key: string, query = '') => served.running.get(`${GATE}/policy${query}`, { key });
 
-  it('is in the log as plain text, numbered, with its hash', async () => {
+  it('is logged as plain text, with its version and hash', async () => {
     const { json } = await read(served.agent);
     assert.deepEqual([json.policy_version, json.policy], [1, POLICY]);
     assert.equal(json.policy_sha256, policyHash(POLICY as Policy));
@@ -158,32 +158,36 @@ describe('the policy of a tenant', () => {
     assert.equal(json.receipt.toll, undefined);
   });
 
-  it('is the same entry when it is put again, and a new version when it changed', async () => {
+  it('is the same entry if it is put unchanged, and a new version if it changed', async () => {
     const first = (await read(served.agent)).json;
     const same = await put(JSON.parse(canonical(POLICY)) as object);
     assert.equal(same.json.receipt.entry_id, first.receipt.entry_id);
     const changed = await put({ rules: [] });
     assert.equal(changed.json.policy_version, 2);
-    assert.equal((await served.ask(PAY)).json.outcome, 'SILENCE', 'at once');
+    assert.equal(
+      (await served.ask(PAY)).json.outcome,
+      'SILENCE',
+      'the new version is in force immediately',
+    );
     const back = await put(POLICY);
-    assert.equal(back.json.policy_version, 3, 'an old one again is a new version');
+    assert.equal(back.json.policy_version, 3, 'an earlier policy put again is a new version');
     assert.deepEqual((await read(served.agent, '?version=2')).json.policy, { rules: [] });
     assert.deepEqual(problem(await read(served.agent, '?version=9')), [
       ...[404, 'resource_missing', 'version'],
     ]);
   });
 
-  it('is put by an operator and read only by the tenant', async () => {
+  it('can be put by an operator; the tenant can read it', async () => {
     assert.deepEqual(problem(await put(POLICY, served.agent)).slice(0, 2), [403, 'role_forbidden']);
     const none = (await read(served.other)).json;
     assert.deepEqual([none.policy_version, none.policy, none.receipt], [0, null, null]);
     const live = (await read(served.running.live)).json;
-    assert.equal(live.policy_version, 0, 'nothing crosses between the logs');
+    assert.equal(live.policy_version, 0, 'the policy of one log is not in force in the other');
     const { status, json } = await served.running.get(`${GATE}/policy`);
     assert.deepEqual([status, json.error.code], [401, 'api_key_missing']);
   });
 
-  it('refuses an invalid policy, and names what is wrong', async () => {
+  it('is refused if it is invalid, with the member that is wrong', async () => {
     const rule = { id: 'x', effect: 'allow' };
     const cases: readonly [object, string][] = [
       [{}, 'rules'],
@@ -219,10 +223,10 @@ describe('the policy of a tenant', () => {
       assert.deepEqual([status, json.error.param], [400, param], JSON.stringify(body));
     }
     const typo = await put({ rules: [{ ...rule, surface: ['pay'] }] });
-    assert.equal(typo.status, 400, 'a condition that nobody knows is never left out of account');
+    assert.equal(typo.status, 400, 'an unknown condition is refused, not ignored');
   });
 
-  it('decides by the one that is in force at the index of the decision', async () => {
+  it('applies to decisions from its index in the log on', async () => {
     const flips = Array.from({ length: 12 }, (_, i) => put(i % 2 === 0 ? { rules: [] } : POLICY));
     const asks = Array.from({ length: 24 }, () => served.ask(PAY));
     await Promise.all([...flips, ...asks]);

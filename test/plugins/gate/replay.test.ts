@@ -1,4 +1,4 @@
-// Decisions and classifications re-evaluated under other inputs. gateway/API.md §7.7, §14.
+// Decisions and classifications, evaluated again with changed inputs. gateway/API.md §7.7, §14.
 
 import assert from 'node:assert/strict';
 import { problem } from '../astl/surfaces.ts';
@@ -6,7 +6,7 @@ import type { Answer } from '../../gateway/running.ts';
 import { GATE, PAY, POLICY, serveGate } from './asking.ts';
 import type { Asking } from './asking.ts';
 
-describe('a decision under other inputs', () => {
+describe('a counterfactual replay of a decision', () => {
   let served: Asking;
   before(async () => {
     served = await serveGate();
@@ -21,7 +21,7 @@ describe('a decision under other inputs', () => {
     return [json.original, json.counterfactual, json.changed];
   };
 
-  it('has the outcome that the rules give it', async () => {
+  it('has the outcome of the rules for the changed inputs', async () => {
     const { decision_entry_id: id } = await served.permit({ reversibility: 'irreversible' });
     assert.deepEqual(await outcomeOf(id, {}), ['PERMIT', 'PERMIT', false]);
     assert.deepEqual(await outcomeOf(id, { amount_atomic: 500 }), ['PERMIT', 'HOLD', true]);
@@ -42,7 +42,7 @@ describe('a decision under other inputs', () => {
     assert.deepEqual([json.receipt.subject_type, json.receipt.toll], ['gate.decision.v3', 'ccr']);
   });
 
-  it('keeps members that are not changed, also those that only a disclosure has', async () => {
+  it('keeps unchanged members, including those that only a disclosure has', async () => {
     const { decision_entry_id: id } = await served.permit({ currency: 'Seashells' });
     assert.deepEqual(await outcomeOf(id, { amount_atomic: 500 }), ['SILENCE', 'SILENCE', false]);
     assert.deepEqual(await outcomeOf(id, { currency: 'USDC' }), ['SILENCE', 'PERMIT', true]);
@@ -54,7 +54,7 @@ describe('a decision under other inputs', () => {
     ]);
   });
 
-  it('is judged by the policy in force, or by the version that is named', async () => {
+  it('uses the policy in force, or the version in the request', async () => {
     const { decision_entry_id: id } = await served.permit();
     await served.post(`${GATE}/policy`, { rules: [] });
     assert.deepEqual(await outcomeOf(id, {}), ['PERMIT', 'SILENCE', true]);
@@ -67,7 +67,7 @@ describe('a decision under other inputs', () => {
     }
   });
 
-  it('names the changes that nothing depends on', async () => {
+  it('lists the changes that no rule depends on', async () => {
     const { decision_entry_id: id } = await served.permit();
     const of = async (entry_id: string, changes: object): Promise<unknown> =>
       (await replay(entry_id, changes)).json.ignored_fields;
@@ -84,7 +84,7 @@ describe('a decision under other inputs', () => {
     assert.deepEqual(await of(entry_id, { capability_proof: {}, reason: 'x' }), ['reason']);
   });
 
-  it('refuses changes that make no sense', async () => {
+  it('refuses changes of a wrong type', async () => {
     const { decision_entry_id: id } = await served.permit();
     const cases: readonly [object, string][] = [
       [{ amount_atomic: -1 }, 'amount_atomic'],
@@ -110,7 +110,7 @@ describe('a decision under other inputs', () => {
     assert.deepEqual(problem(told), [400, 'parameter_missing', 'changes.action_type']);
   });
 
-  it('classifies a message again, or another one', async () => {
+  it('classifies the same or another message', async () => {
     const { json } = await served.post('/api/v1/classify', { message: 'Schedule the interview' });
     const crisis = { message: 'I want to kill myself tonight' };
     assert.deepEqual(await outcomeOf(json.entry_id, {}), ['SAFE', 'SAFE', false]);

@@ -1,5 +1,5 @@
-// What follows a decision: the result of a permitted act, once and after its use; and acts that were done without
-// asking. gateway/API.md §8.1.
+// The result of a permitted act, which is stated once after its use, and acts that were done without a decision.
+// gateway/API.md §8.1.
 
 import assert from 'node:assert/strict';
 import { hash } from 'node:crypto';
@@ -11,7 +11,7 @@ import type { Asking } from './asking.ts';
 const RESULT = `${GATE}/permits/result`;
 const result_sha256 = hash('sha256', 'what the act returned', 'hex');
 
-describe('what follows a decision', () => {
+describe('a result', () => {
   let served: Asking;
   before(async () => {
     served = await serveGate();
@@ -27,7 +27,7 @@ describe('what follows a decision', () => {
     return { preimage, named: { receipt, use_secret } };
   }
 
-  it('is the result of an act whose permit was used, once, on a chain of the permit', async () => {
+  it('of an act is stated once after its permit was used, on the chain of the permit', async () => {
     const { preimage, named } = await permitted();
     const result = { ...named, status: 'completed', result_sha256 };
     assert.deepEqual(problem(await post(RESULT, result)), [409, 'permit_not_used', 'receipt']);
@@ -36,9 +36,9 @@ describe('what follows a decision', () => {
     assert.equal(status, 200, text);
     const { permit_id, permit_use_id, receipt } = json;
     assert.deepEqual([permit_id, permit_use_id], [named.receipt, used.permit_use_id]);
-    assert.equal(receipt.result_sha256, undefined, 'the digest is a commitment');
+    assert.equal(receipt.result_sha256, undefined, 'the log has only a commitment to the digest');
     assert.equal(receipt.disclosures.result_sha256.value, result_sha256);
-    assert.equal(receipt.toll, undefined, 'the act paid its toll');
+    assert.equal(receipt.toll, undefined, 'the toll was paid with the act');
     const again = await post(RESULT, { ...result, status: 'failed' });
     assert.deepEqual(problem(again), [409, 'result_exists', 'receipt']);
     const log = served.log();
@@ -51,7 +51,7 @@ describe('what follows a decision', () => {
     );
   });
 
-  it('has one winner of many results that race', async () => {
+  it('is accepted from exactly one of many concurrent requests', async () => {
     const { preimage, named } = await permitted();
     await post(`${GATE}/permits/use`, { ...preimage, ...named });
     const answers = await Promise.all(
@@ -63,7 +63,7 @@ describe('what follows a decision', () => {
     ]);
   });
 
-  it('is stated only by a caller that knows the use secret', async () => {
+  it('is accepted only from a caller that knows the use secret', async () => {
     const { preimage, named } = await permitted();
     await post(`${GATE}/permits/use`, { ...preimage, ...named });
     const { receipt } = named;
@@ -75,7 +75,7 @@ describe('what follows a decision', () => {
     assert.deepEqual(problem(await post(RESULT, unknown)), [400, 'parameter_invalid', 'receipt']);
   });
 
-  it('is an act that was done without asking: an attempt on its surface, with a toll', async () => {
+  it('of an act without a decision is an attempt on its surface, with a toll', async () => {
     await post('/api/v1/astl/publish', { entity: 'mcp:files', surfaces: ['read_file'] });
     const act = {
       ...{ action_type: 'mcp.read_file', agent_id: 'agent:files', timestamp_ms: 1_790_000_000_000 },

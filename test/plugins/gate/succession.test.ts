@@ -1,5 +1,5 @@
-// What the gate says of policies and holds that stand in a closed log and were not carried, as where an earlier
-// release opened the log after it: nothing of them holds, and the caller is told where they are. gateway/API.md §8.1.
+// Policies and holds in a closed log that its successor did not carry, as with an earlier release: none of them is in
+// force, and answers name the closed log. gateway/API.md §8.1.
 
 import assert from 'node:assert/strict';
 import { ok, run } from '../../gateway/running.ts';
@@ -13,7 +13,7 @@ import { GATE, PAY, POLICY } from './asking.ts';
 const HELD = { ...PAY, amount_atomic: 500 };
 const RELEASE = { action: 'release', reason: 'invoice checked' };
 
-describe('the gate of a log that was opened without what the log before it had', function () {
+describe('the gate of a successor log that carried nothing', function () {
   this.timeout(60_000);
   let running: Running;
   let key: string;
@@ -43,7 +43,7 @@ describe('the gate of a log that was opened without what the log before it had',
   });
   after(() => (running as Running | undefined)?.close());
 
-  it('is silent, and says that the policy is in the closed log', async () => {
+  it('answers SILENCE, and says that the policy is in the closed log', async () => {
     const answer = await post(GATE, PAY);
     assert.equal(answer.outcome, 'SILENCE');
     assert.deepEqual(answer.reasons, ['no_policy', 'policy_in_closed_log']);
@@ -53,7 +53,7 @@ describe('the gate of a log that was opened without what the log before it had',
     assert.deepEqual((await post(`${GATE}/bind`, PAY)).reasons, answer.reasons);
   });
 
-  it('shows the policy of the closed log beside none in force', async () => {
+  it('shows the policy of the closed log, and none in force', async () => {
     const { policy, policy_version, closed_log } = await get(`${GATE}/policy`);
     assert.deepEqual([policy, policy_version], [null, 0]);
     const { log, ...earlier } = closed_log;
@@ -64,7 +64,7 @@ describe('the gate of a log that was opened without what the log before it had',
     assert.equal('closed_log' in (await get(`${GATE}/policy`, other)), false);
   });
 
-  it('lists the holds of the closed log where it is asked for, and names it where not', async () => {
+  it('lists the holds of the closed log on request, and otherwise names that log', async () => {
     const { data: holds, closed_logs } = await get(`${GATE}/holds`);
     assert.deepEqual([holds, closed_logs], [[], ['live/1']]);
     const earlier = await get(`${GATE}/holds?log_number=1`);
@@ -78,7 +78,7 @@ describe('the gate of a log that was opened without what the log before it had',
     assert.deepEqual(problem(unknown), [400, 'parameter_invalid', 'log_number']);
   });
 
-  it('ends no hold of the closed log, and names that log', async () => {
+  it('resolves no hold of the closed log, and names that log', async () => {
     const path = `${GATE}/holds/${String(held.hold_id)}`;
     const size = running.gateway.logs.live.size();
     const refused = await running.post(path, RELEASE, { key });
@@ -94,7 +94,7 @@ describe('the gate of a log that was opened without what the log before it had',
     assert.deepEqual(problem(strange), [403, 'tenant_forbidden', 'hold_id']);
   });
 
-  it('still shows how a hold ended before the log did', async () => {
+  it('shows how a hold was resolved before the log was closed', async () => {
     const path = `${GATE}/holds/${String(released.hold_id)}`;
     const { state, closed_log, outcome } = await get(path);
     assert.deepEqual([state, closed_log, outcome], ['released', undefined, 'PERMIT']);
@@ -102,7 +102,7 @@ describe('the gate of a log that was opened without what the log before it had',
     assert.deepEqual(problem(again), [409, 'hold_resolved', 'hold_id']);
   });
 
-  it('goes on once the policy is put again, with holds of its own', async () => {
+  it('permits and holds again once the policy is put again', async () => {
     assert.equal((await post(`${GATE}/policy`, POLICY)).policy_version, 1);
     assert.equal('closed_log' in (await get(`${GATE}/policy`)), false);
     assert.equal((await post(GATE, PAY)).outcome, 'PERMIT');

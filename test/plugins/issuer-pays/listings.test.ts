@@ -1,4 +1,5 @@
-// Listings on the index: what is public, whose a slug is, how long, and where listings are shown. gateway/API.md §15.1.
+// Listings on the index: which members are public, which tenant has a slug and for how long, and where listings are
+// shown. gateway/API.md §15.1.
 
 import assert from 'node:assert/strict';
 import { ok, run } from '../../gateway/running.ts';
@@ -32,7 +33,7 @@ describe('listings', () => {
     return entries.filter((entry) => entry.includes('"type":"issuer-pays.listing.v1"')).length;
   };
 
-  it('are entries with the price of the catalog, and keep names out of the log', async () => {
+  it('are entries with the price of the catalog, and names stay out of the log', async () => {
     const listed = ok(await list({ ...ZEBRA, contact: 'zoe@zebra.example' }));
     const { receipt } = listed;
     assert.equal(receipt.type, 'issuer-pays.listing.v1');
@@ -49,12 +50,12 @@ describe('listings', () => {
       /Zebra Receipts|zoe@/,
     );
     const again = ok(await list(ZEBRA));
-    assert.equal(again.listing_id, listed.listing_id, 'the same listing is the same entry');
+    assert.equal(again.listing_id, listed.listing_id, 'the same listing returns the same entry');
     const moved = ok(await list({ ...ZEBRA, domain: 'zebra.example' }));
     assert.notEqual(moved.listing_id, listed.listing_id);
   });
 
-  it('belong to a tenant while they are in force', async () => {
+  it('belong to their tenant until they expire', async () => {
     const mine = { issuer: 'Quagga', domain: 'quagga.example' };
     const { listing_id } = ok(await list(mine));
     const before = logged();
@@ -63,12 +64,12 @@ describe('listings', () => {
     assert.equal((await running.post(PATH, mine)).status, 401);
     running.clock.pass(YEAR_MS + 1000);
     const { data } = ok(await running.get(PATH)) as { data: Body[] };
-    assert.deepEqual(data, [], 'none is in force');
+    assert.deepEqual(data, [], 'no listing is in force');
     const theirs = ok(await list(mine, rival));
     assert.notEqual(theirs.listing_id, listing_id);
   });
 
-  it('are shown next to the nine rankings, ungraded, and in pages by their slugs', async () => {
+  it('are shown ungraded beside the nine rankings, and in pages ordered by slug', async () => {
     for (const issuer of ['Addax', 'Bongo', 'Civet']) {
       ok(await list({ issuer, domain: `${issuer.toLowerCase()}.example` }));
     }
@@ -93,7 +94,7 @@ describe('listings', () => {
     assert.deepEqual(data, []);
   });
 
-  it('need a name that has letters and a domain of the DNS', async () => {
+  it('require a name with letters and a DNS domain', async () => {
     const wrong = [
       ...['', 'example', 'Zebra.example', 'https://zebra.example', 'zebra.example/', 'a..example'],
       ...['-a.example', 'a-.example', `${'a'.repeat(64)}.example`, '127.0.0.1', 'zebra.example:1'],

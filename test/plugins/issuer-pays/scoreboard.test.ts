@@ -1,4 +1,4 @@
-// The scoreboard: nine rankings with method and date, the operator's own grade marked, and the sample of an entry.
+// The scoreboard: nine rankings with method and date, the grade of the operator itself, and the sample of an entry.
 
 import assert from 'node:assert/strict';
 import { run } from '../../gateway/running.ts';
@@ -40,7 +40,7 @@ describe('plugins/issuer-pays', () => {
   });
   after(() => running.close());
 
-  it('ranks by nine criteria, each with its method, its date and evidence that answers', async () => {
+  it('ranks by nine criteria, each with a method, a date and evidence that can be fetched', async () => {
     const { json } = await running.get(PATH);
     const rankings = json.rankings as readonly Ranking[];
     assert.equal(rankings.length, 9);
@@ -54,7 +54,7 @@ describe('plugins/issuer-pays', () => {
     }
   });
 
-  it("computes the operator's own grade from the criteria that it shows, and says whose it is", async () => {
+  it('computes the grade of the operator from the criteria shown, and marks it as self-assigned', async () => {
     const { json } = await running.get(PATH);
     const { operator } = json;
     const { live_sample, grade } = operator;
@@ -75,8 +75,8 @@ describe('plugins/issuer-pays', () => {
     assert.equal(json.sample, undefined);
   });
 
-  it('shows no better grade than the live sample does, whatever the operator claims', async () => {
-    // On no chain and without witnesses, six of nine criteria can be met.
+  it('shows the grade of the live sample, even if the operator claims a better one', async () => {
+    // An entry on no chain, without witnesses, meets six of the nine criteria.
     const { json: bare } = await running.post(
       '/api/v1/classify',
       { message: 'on no chain' },
@@ -89,10 +89,10 @@ describe('plugins/issuer-pays', () => {
     assert.ok(operator.live_sample.met < 7);
     assert.deepEqual([operator.claimed_grade, operator.grade], ['A', 'B']);
     for (const { entries } of rankings as readonly Ranking[]) assert.equal(entries[0]?.grade, 'B');
-    assert.equal(sample.entry_id, entry_id, 'and of the entry that was asked for');
+    assert.equal(sample.entry_id, entry_id, 'the sample is the requested entry');
   });
 
-  it('is not rated while the live log has no entry of a tenant', async () => {
+  it('says "not rated" while the live log has no entry of a tenant', async () => {
     const fresh = await run();
     try {
       const { json } = await fresh.get(PATH);
@@ -104,7 +104,7 @@ describe('plugins/issuer-pays', () => {
     }
   });
 
-  it('applies the criteria to an entry, by its id and by its hash', async () => {
+  it('applies the criteria to an entry named by its id or its hash', async () => {
     const { json } = await running.get(`${PATH}?entry_id=${entry_id}`);
     const { criteria, met, of, found, verify_url } = json.sample;
     assert.equal(found, true);
@@ -132,7 +132,7 @@ describe('plugins/issuer-pays', () => {
     assert.equal(byHash.json.sample.met, met);
   });
 
-  it('proves the newest tree to extend the one before it, once there are two', async () => {
+  it('proves that the newest tree extends the previous one, once there are two', async () => {
     for (let tries = 0; tries < 20; tries += 1) {
       await running.post('/api/v1/classify', { message: 'more' }, { key: running.live });
       await settled(running.gateway.logs.live);
@@ -141,13 +141,13 @@ describe('plugins/issuer-pays', () => {
       if (criterion.met === null) continue;
       assert.equal(criterion.met, true);
       assert.match(criterion.detail as string, /is a prefix of size/);
-      assert.equal(json.sample.grade, 'A', 'seven of nine');
+      assert.equal(json.sample.grade, 'A', 'met seven of nine criteria');
       return;
     }
-    assert.fail('no second checkpoint came');
+    assert.fail('no second checkpoint was published');
   });
 
-  it('says where the log has no such entry, and finds no sandbox entry in the live log', async () => {
+  it('says that the log has no such entry, and does not look for sandbox entries in the live log', async () => {
     const { json } = await running.get(`${PATH}?entry_id=nothing`);
     assert.deepEqual(json.sample, { entry_id: 'nothing', found: false });
     const tried = await running.post(
@@ -162,7 +162,7 @@ describe('plugins/issuer-pays', () => {
     assert.equal(asked.json.sample.found, true);
   });
 
-  it('tells the same as text', async () => {
+  it('has the same content as text', async () => {
     const { text, headers } = await running.get(`${PATH}?format=txt&entry_id=${entry_id}`);
     assert.match(headers.get('content-type') ?? '', /^text\/plain/);
     assert.match(text, /Operator's grade: [AB] \(self-assigned; it claims A\)/);

@@ -1,4 +1,4 @@
-// The negative-act premium: what is counted under which SKU, and the arithmetic of its catalog.
+// The negative-act premium: which acts are counted under which SKU, and the arithmetic of its catalog.
 
 import assert from 'node:assert/strict';
 import { NO_USAGE, withAct } from '../../../plugins/clear/usage.ts';
@@ -11,7 +11,7 @@ import type { Running } from '../../gateway/running.ts';
 const SKUS = skusOf(readCatalog('nap.json') as JsonObject);
 
 describe('negative acts', () => {
-  it('are counted under their SKU, the legacy alias under restraint, commodity tolls not at all', () => {
+  it('are counted by SKU; the legacy alias counts as restraint, and commodity tolls do not count', () => {
     const tolls = ['restraint', 'restraint_call', 'hold', 'classify', 'seal', 'execute_gate'];
     const usage = tolls.reduce(
       (sum, toll) =>
@@ -37,7 +37,7 @@ describe('the nap layer', () => {
   before(async () => (running = await run()));
   after(() => running.close());
 
-  it('sums a month of a tenant', async () => {
+  it('sums the acts of a tenant in a month', async () => {
     const key = running.sandbox;
     const body = { action_not_taken: 'premium refund', decision_reason: 'under review' };
     await running.post('/api/v1/restraint', body, { key });
@@ -57,10 +57,10 @@ describe('the nap layer', () => {
       ],
     );
     const without = (await running.get('/api/v1/nap/usage')).json;
-    assert.equal(without.acts, 0, 'of the tenant public');
+    assert.equal(without.acts, 0, 'the public tenant has no acts');
   });
 
-  it('has a catalog and its arithmetic', async () => {
+  it('serves a catalog and computes an illustrative total', async () => {
     const { json } = await running.get('/api/v1/nap/catalog');
     assert.ok(json.skus.every(({ nap }: { nap: boolean }) => nap));
     const scaled = (await running.get('/api/v1/nap/scale?entities=2&days=10')).json;

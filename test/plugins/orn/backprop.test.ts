@@ -1,4 +1,4 @@
-// Backprop over graphs of tools: what is carried back, conserved or by the chain rule, and cycles.
+// Backprop over graphs of tools: the conserving and the plain mode, and the detection of cycles.
 
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
@@ -7,7 +7,7 @@ import type { Carried, Mode, ToolEdge } from '../../../plugins/orn/backprop.ts';
 
 const NODES = 9;
 
-/** Acyclic: edges go from lower places to higher ones. */
+/** Acyclic: edges lead from lower to higher node numbers. */
 const acyclic = fc.array(
   fc
     .tuple(fc.nat({ max: NODES - 1 }), fc.nat({ max: NODES - 1 }), fc.nat({ max: 1_000_000 }))
@@ -36,7 +36,7 @@ describe('backprop', () => {
   const liability = fc.bigInt({ min: 0n, max: 10n ** 15n });
   const sink = fc.nat({ max: NODES - 1 });
 
-  it('conserves the liability to the micro-USD', () => {
+  it('conserves the liability to the micro-USD in the conserving mode', () => {
     fc.assert(
       fc.property(acyclic, sink, liability, (edges, at, amount) => {
         const { liability: carried, retained } = carry(edges, at, amount, 'conserving');
@@ -52,7 +52,7 @@ describe('backprop', () => {
     );
   });
 
-  it('is the chain rule where it is plain: the products of weights over all paths', () => {
+  it('follows the chain rule in the plain mode: the product of the weights, summed over all paths', () => {
     fc.assert(
       fc.property(acyclic, sink, (edges, at) => {
         const amount = 10n ** 15n;
@@ -71,7 +71,7 @@ describe('backprop', () => {
     );
   });
 
-  it('does not depend on the order of the edges where weights part without a rest', () => {
+  it('does not depend on the order of the edges if the weights divide the amount exactly', () => {
     const edges: ToolEdge[] = [
       { from: 0, to: 2, weight: 500_000 },
       { from: 1, to: 2, weight: 250_000 },
@@ -82,7 +82,7 @@ describe('backprop', () => {
     assert.deepEqual(forth.retained.slice(0, 4), [60n, 30n, 0n, 0n]);
   });
 
-  it('finds a cycle exactly if there is no topological order', () => {
+  it('finds a cycle if and only if there is no topological order', () => {
     fc.assert(
       fc.property(any, (edges) => {
         const cycle = cycleOf(NODES, edges);
@@ -96,7 +96,7 @@ describe('backprop', () => {
     );
   });
 
-  it('orders each node after all that it flows to', () => {
+  it('orders each node after all nodes that its edges lead to', () => {
     fc.assert(
       fc.property(acyclic, (edges) => {
         const order = backwards(NODES, edges)!;

@@ -1,4 +1,5 @@
-// General average: nets sum to zero for any input, and shares follow the values. York-Antwerp Rules 2016.
+// General average: nets sum to zero for any input, and shares are in proportion to the values. York-Antwerp Rules
+// 2016.
 
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
@@ -34,7 +35,7 @@ describe('general average', () => {
     );
   });
 
-  it('makes the one who gave everything bear its own share too', () => {
+  it('lets a party that sacrificed everything contribute too', () => {
     const { contributions, nets } = adjust({
       parties: [
         { saved: 800_000n, sacrificed: 0n },

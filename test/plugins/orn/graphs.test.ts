@@ -31,7 +31,7 @@ describe('graphs of orchestrations', () => {
     return entries.filter((entry) => entry.includes('"type":"orn.')).length;
   };
 
-  it('are stored by an entry that says how large they are and names nothing', async () => {
+  it('are registered by an entry that has their size and no names', async () => {
     const answer = ok(await post('register', { nodes, edges }));
     const { receipt } = answer;
     assert.deepEqual([answer.nodes, answer.edges, answer.acyclic], [3, 2, true]);
@@ -41,7 +41,7 @@ describe('graphs of orchestrations', () => {
     assert.doesNotMatch(running.gateway.logs.live.entry(receipt.index) ?? '', /zebra/);
   });
 
-  it('give the same allocations by name as when they are sent', async () => {
+  it('give the same allocations by id as in the request itself', async () => {
     const sent = ok(
       await post('sharp', { ...SHARP, agents: nodes, value_function: { type: 'edges', edges } }),
     );
@@ -73,7 +73,7 @@ describe('graphs of orchestrations', () => {
     assert.doesNotMatch(running.gateway.logs.live.entry(carried.receipt.index) ?? '', /zebra/);
   });
 
-  it('take another value function over their nodes', async () => {
+  it('can be combined with another value function', async () => {
     const weights = Object.fromEntries(nodes.map(({ id }, at) => [id, at]));
     const value_function = { type: 'additive', weights };
     const { slices } = ok(await post('sharp', { ...SHARP, graph_id, value_function }));
@@ -83,7 +83,7 @@ describe('graphs of orchestrations', () => {
     );
   });
 
-  it('are answered again by an Idempotency-Key, with the names', async () => {
+  it('give a replayed answer with their names for an Idempotency-Key', async () => {
     const headers = { 'Idempotency-Key': 'sharp-by-name' };
     const first = await post('sharp', { ...SHARP, graph_id }, { headers });
     const again = await post('sharp', { ...SHARP, graph_id }, { headers });
@@ -91,7 +91,7 @@ describe('graphs of orchestrations', () => {
     assert.equal(again.text, first.text);
   });
 
-  it('are as hard by name as when they are sent', async () => {
+  it('are subject to the same limits by id as in the request itself', async () => {
     const many = Array.from({ length: 64 }, (_, at) => ({ id: `n${String(at)}` }));
     const dense = many.flatMap(({ id: from }) =>
       many.filter(({ id }) => id !== from).map(({ id: to }) => ({ from, to, weight: 1 })),
@@ -104,7 +104,7 @@ describe('graphs of orchestrations', () => {
     assert.equal(codeOf(cycle, 400), 'graph_cycle');
   });
 
-  it('are 404 where there is none, and 403 of another tenant', async () => {
+  it('are answered with 404 if they do not exist, and with 403 if another tenant registered them', async () => {
     const asked: readonly (readonly [string, object])[] = [
       ['sharp', SHARP],
       ['backprop', BACKPROP],
@@ -120,15 +120,23 @@ describe('graphs of orchestrations', () => {
       const unknown = [404, 'resource_missing', 'graph_id'];
       assert.deepEqual(await refusal('01900000-0000-7000-8000-000000000000'), unknown);
       assert.deepEqual(await refusal('zebra'), unknown);
-      assert.deepEqual(await refusal(receipt.entry_id as string), unknown, 'no graph');
+      assert.deepEqual(
+        await refusal(receipt.entry_id as string),
+        unknown,
+        'the entry is not a graph',
+      );
       assert.deepEqual(await refusal(receipt.entry_hash as string), unknown);
-      assert.deepEqual(await refusal(graph_id, { key: running.sandbox }), unknown, 'other log');
+      assert.deepEqual(
+        await refusal(graph_id, { key: running.sandbox }),
+        unknown,
+        'a graph of the other log',
+      );
       assert.deepEqual(await refusal(graph_id, { key }), [403, 'tenant_forbidden', 'graph_id']);
     }
     assert.equal(allocations(), before, 'nothing is logged');
   });
 
-  it('replace the values that they hold, and one of the two is required', async () => {
+  it('are given by id or in the request: one of the two is required, both are refused', async () => {
     const refusal = async (route: string, body: object): Promise<unknown[]> => {
       const answer = await post(route, body);
       return [codeOf(answer, 400), answer.json.error.param];
@@ -145,7 +153,7 @@ describe('graphs of orchestrations', () => {
     ]);
   });
 
-  it('need a key, unique names, and edges between them', async () => {
+  it('require a key, unique names, and edges between these names', async () => {
     const { status } = await post('register', { nodes, edges }, { key: undefined });
     assert.equal(status, 401);
     const refusal = async (body: object): Promise<unknown> => {
@@ -160,7 +168,7 @@ describe('graphs of orchestrations', () => {
     assert.equal(await refusal({ nodes, edges: [{ ...edge, weight: '1e3' }] }), 'edges.0.weight');
   });
 
-  it('are gone once their texts are erased, and answers then name places', async () => {
+  it('are no longer found after the erasure of their texts, and answers then number the nodes', async () => {
     const lost = ok(await post('register', { nodes, edges })).graph_id as string;
     const headers = { 'Idempotency-Key': 'sharp-then-erased' };
     const body = { ...SHARP, graph_id: lost };

@@ -1,5 +1,5 @@
-// POST /api/v1/orn/sharp, /backprop and /declare: answers, what enters the log, and what is refused.
-// gateway/API.md §10.4, §14.
+// POST /api/v1/orn/sharp, /backprop and /declare: answers, what enters the log, and refusals. gateway/API.md §10.4,
+// §14.
 
 import assert from 'node:assert/strict';
 import { codeOf } from '../../gateway/http/envelope.ts';
@@ -44,7 +44,7 @@ describe('the orchestration layer', () => {
   const declare = (more: object): Promise<Answer> => post('declare', { ...AVERAGE, ...more });
   const backprop = (more: object): Promise<Answer> => post('backprop', { ...BACKPROP, ...more });
 
-  /** That the request is refused, with this parameter. */
+  /** Asserts that the request is refused because of this parameter. */
   async function refuses(asked: Promise<Answer>, param: string, code = 'parameter_invalid') {
     const answer = await asked;
     assert.equal(codeOf(answer, 400), code, answer.text);
@@ -52,7 +52,7 @@ describe('the orchestration layer', () => {
     return answer;
   }
 
-  it('parts to the micro-USD and says by what rule', async () => {
+  it('allocates to the micro-USD and names the method', async () => {
     const { status, json } = await sharp({});
     assert.equal(status, 200);
     assert.equal(json.method, 'exact');
@@ -67,7 +67,7 @@ describe('the orchestration layer', () => {
     assert.equal(json.receipt.toll, undefined, 'not metered');
   });
 
-  it('keeps every name out of the log, and hands back what opens the commitment', async () => {
+  it('keeps every name out of the log, and returns the disclosure of its commitment', async () => {
     const ids = named(3);
     const value_function = { type: 'max', weights: each(ids, (at) => at + 1) };
     const answers = [
@@ -83,7 +83,7 @@ describe('the orchestration layer', () => {
     }
   });
 
-  it('samples above 16 agents with a bound, a seed of its own or the caller’s', async () => {
+  it('samples above 16 agents within a bound, with a seed of the caller or of the service', async () => {
     const ids = named(40);
     const value_function = { type: 'max', weights: each(ids, (at) => at + 1) };
     const body = { agents: agents(...ids), value_function, amount_usd: 100, epsilon: 0.05 };
@@ -102,10 +102,14 @@ describe('the orchestration layer', () => {
     const own = await sharp(body);
     assert.equal(own.json.sample.seed_source, 'service');
     const again = await sharp({ ...body, seed: own.json.sample.seed });
-    assert.deepEqual(again.json.slices, own.json.slices, 'anyone draws it again from the seed');
+    assert.deepEqual(
+      again.json.slices,
+      own.json.slices,
+      'the sample can be recomputed from its seed',
+    );
   });
 
-  it('computes 16 agents whole', async () => {
+  it('computes 16 agents exactly', async () => {
     const ids = named(16);
     const edges = ids.flatMap((from, at) =>
       ids.slice(0, at).map((to) => ({ from, to, weight: 1 })),
@@ -118,7 +122,7 @@ describe('the orchestration layer', () => {
     for (const slice of answer.json.slices) assert.equal(slice.amount_usd, '1');
   });
 
-  it('replays a sampled allocation by its key', async () => {
+  it('replays a sampled allocation for its Idempotency-Key', async () => {
     const ids = named(17);
     const body = {
       ...{ ...SHARP, agents: agents(...ids) },
@@ -130,7 +134,7 @@ describe('the orchestration layer', () => {
     assert.equal(second.text, first.text);
   });
 
-  it('refuses value functions that say too little, too much or nothing', async () => {
+  it('refuses value functions with missing, unknown or invalid members', async () => {
     const of = (value_function: object): Promise<Answer> => sharp({ value_function });
     const fn = 'value_function';
     const all = { a: 0, b: 0, c: 0, 'a,b': 1, 'a,c': 1, 'b,c': 1, 'a,b,c': 2 };
@@ -172,7 +176,7 @@ describe('the orchestration layer', () => {
     await refuses(of({ type: 'additive', weights: { a: 'abc', b: 1, c: 1 } }), `${fn}.weights.a`);
   });
 
-  it('takes any name that has no comma, those of JavaScript too', async () => {
+  it('accepts every name without a comma, also names of JavaScript members', async () => {
     const weights = '{"__proto__":1,"constructor":3}';
     const answer = await running.ask('POST', '/api/v1/orn/sharp', {
       key: running.live,
@@ -191,7 +195,7 @@ describe('the orchestration layer', () => {
     assert.equal(codeOf(await sharp({ agents: agents('a,b') }), 400), 'parameter_invalid');
   });
 
-  it('refuses a bound that takes too long to keep', async () => {
+  it('refuses an epsilon that needs too many permutations', async () => {
     const ids = named(200);
     const answer = await refuses(
       sharp({
@@ -204,7 +208,7 @@ describe('the orchestration layer', () => {
     assert.match(answer.json.error.message, /permutations, the limit of this game is 150000$/);
   });
 
-  it('refuses parts that no entry could say', async () => {
+  it('refuses a game whose parts exceed the range of an entry', async () => {
     const values = { a: 1e9, b: -1e9, 'a,b': '0.000001' };
     await refuses(
       sharp({ agents: agents('a', 'b'), value_function: { type: 'table', values } }),
@@ -212,7 +216,7 @@ describe('the orchestration layer', () => {
     );
   });
 
-  it('carries a liability back, conserved unless the request says plain', async () => {
+  it('carries a liability back in the conserving mode unless the request says plain', async () => {
     const conserving = await backprop({});
     assert.equal(conserving.json.mode, 'conserving');
     assert.deepEqual(conserving.json.nodes, [
@@ -238,7 +242,7 @@ describe('the orchestration layer', () => {
     assert.match(answer.json.error.message, /(y → z → y|z → y → z)$/);
   });
 
-  it('refuses edges and sinks that are nowhere, weights above 1, and gradients that no entry holds', async () => {
+  it('refuses unknown nodes in edges and sinks, weights above 1, and liabilities that exceed the range of an entry', async () => {
     await refuses(backprop({ sink: 'elsewhere' }), 'sink');
     const [edge] = BACKPROP.edges;
     await refuses(backprop({ edges: [{ ...edge, from: 'elsewhere' }] }), 'edges.0.from');
@@ -269,7 +273,7 @@ describe('the orchestration layer', () => {
     assert.equal(bore.json.parties[0].made_good_usd, '9');
   });
 
-  it('declares none whose conditions are unmet', async () => {
+  it('refuses a declaration whose conditions are not met', async () => {
     const unmet = (more: object, param: string): Promise<Answer> =>
       refuses(declare(more), param, 'general_average_conditions_unmet');
     const [ship, cargo] = AVERAGE.parties;
@@ -295,7 +299,7 @@ describe('the orchestration layer', () => {
     await refuses(declare({ expenditure_by: 'nobody' }), 'expenditure_by');
   });
 
-  it('holds the largest request that it takes', async () => {
+  it('answers a request of the largest accepted size', async () => {
     const ids = Array.from({ length: 256 }, (_, at) => `n${String(at)}`);
     const edges = Array.from({ length: 4096 }, (_, at) => {
       const to = 1 + (at % 255);

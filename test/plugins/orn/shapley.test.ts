@@ -1,4 +1,5 @@
-// Shapley's axioms, exact and to the micro-USD, and samples within their bound on games whose values are known.
+// The axioms of Shapley (1953), exactly and to the micro-USD; samples stay within their bound for games with known
+// values.
 // Shapley 1953.
 
 import assert from 'node:assert/strict';
@@ -25,7 +26,7 @@ const table = fc
       .map((values): Game & { type: 'table' } => ({ type: 'table', agents, values })),
   );
 
-/** The definition: the mean over all permutations. */
+/** The definition: the mean of the marginal contributions over all permutations. */
 function byDefinition(game: Game): Shapley {
   const values = valuesOf(game);
   const credits = new Array<bigint>(game.agents).fill(0n);
@@ -55,14 +56,14 @@ function parted(game: Game): bigint[] {
   return apportion(AMOUNT, credits, BigInt(worthOf(game)) * divisor);
 }
 
-/** The table in which two agents have changed places. */
+/** The table with two agents exchanged. */
 function exchanged(mask: number, a: number, b: number): number {
   const [hasA, hasB] = [(mask >> a) & 1, (mask >> b) & 1];
   return (mask & ~((1 << a) | (1 << b))) | (hasA << b) | (hasB << a);
 }
 
 describe("Shapley's value", () => {
-  it('is the mean over all permutations', () => {
+  it('is the mean of the marginal contributions over all permutations', () => {
     fc.assert(
       fc.property(table, (game) => {
         assert.deepEqual(exactShapley(game), byDefinition(game));
@@ -71,7 +72,7 @@ describe("Shapley's value", () => {
     );
   });
 
-  it('gives out all that the agents are worth, and the parts all of the amount', () => {
+  it('sums to the worth of all agents, and the parts sum to the amount', () => {
     fc.assert(
       fc.property(table, (game) => {
         const { credits, divisor } = exactShapley(game);
@@ -82,7 +83,7 @@ describe("Shapley's value", () => {
     );
   });
 
-  it('gives the same to agents who contribute the same, and parts that differ by a micro-USD at most', () => {
+  it('is the same for symmetric agents, and their parts differ by at most a micro-USD', () => {
     fc.assert(
       fc.property(table, fc.nat(), fc.nat(), (drawn, first, second) => {
         const { agents, values } = drawn;
@@ -99,7 +100,7 @@ describe("Shapley's value", () => {
     );
   });
 
-  it('gives nothing to a dummy, not even a rest', () => {
+  it('gives a dummy nothing, not even from rounding', () => {
     fc.assert(
       fc.property(table, fc.nat(), (drawn, at) => {
         const { agents, values } = drawn;
@@ -115,7 +116,7 @@ describe("Shapley's value", () => {
     );
   });
 
-  it('of the sum of two games is the sum of their values', () => {
+  it('is additive over games', () => {
     const pair = fc.integer({ min: 1, max: 6 }).chain((agents) => {
       const values = fc.array(integer, { minLength: 2 ** agents, maxLength: 2 ** agents });
       return fc.tuple(fc.constant(agents), values, values);
@@ -133,7 +134,7 @@ describe("Shapley's value", () => {
     );
   });
 
-  it('of every kind of game is that of its table', () => {
+  it('of a game of any kind is that of the equivalent table', () => {
     const weights = fc.array(fc.nat({ max: 10 ** 9 }), { minLength: 5, maxLength: 5 });
     const edges = fc.array(fc.tuple(fc.nat({ max: 4 }), fc.nat({ max: 4 }), integer), {
       maxLength: 12,
@@ -179,11 +180,11 @@ describe('a sample of permutations', () => {
   const n = 24;
   const places = Array.from({ length: n }, (_, at) => at);
 
-  /** Games and the value of each agent, in shares of what all are worth. */
+  /** Games, and the value of each agent as a share of the worth of all. */
   const known: Record<string, { game: Game; share: (agent: number) => number }> = {
     airport: {
       game: { type: 'max', agents: n, weights: places.map((at) => (at + 1) * ONE) },
-      // Who needs k units shares each unit with those who need it too.
+      // An agent that needs k units shares the cost of each unit with the other agents that need it.
       share: (agent) =>
         places.slice(0, agent + 1).reduce((total, unit) => total + 1 / (n - unit), 0) / n,
     },
@@ -211,7 +212,7 @@ describe('a sample of permutations', () => {
   };
 
   for (const [name, { game, share }] of Object.entries(known)) {
-    it(`keeps its bound: ${name}`, () => {
+    it(`stays within its bound: ${name}`, () => {
       const epsilon = 0.02;
       const permutations = permutationsFor(game, { epsilon, delta: 0.01 });
       const { credits, divisor } = sampledShapley(game, 20_260_209, permutations);
@@ -224,7 +225,7 @@ describe('a sample of permutations', () => {
     });
   }
 
-  it('keeps its bound: gloves, a left one and four right ones', () => {
+  it('stays within its bound: the glove game with one left and four right gloves', () => {
     const values = Array.from({ length: 32 }, (_, mask) => (mask & 1 && mask > 1 ? ONE : 0));
     const game: Game = { type: 'table', agents: 5, values };
     const { credits, divisor } = sampledShapley(game, 1, 8000);
@@ -233,14 +234,14 @@ describe('a sample of permutations', () => {
     for (const right of [1, 2, 3, 4]) assert.ok(Math.abs(share(right) - 1 / 20) < 0.02);
   });
 
-  it('is the same by the same seed, and another by another', () => {
+  it('depends on the seed only', () => {
     const { game } = known['airport']!;
     const drawn = (seed: number) => sampledShapley(game, seed, 50).credits;
     assert.deepEqual(drawn(5), drawn(5));
     assert.notDeepEqual(drawn(5), drawn(6));
   });
 
-  it('needs four times the permutations for half the error, and one where nothing varies', () => {
+  it('needs four times the permutations for half the error, and one permutation if contributions do not vary', () => {
     const { game } = known['airport']!;
     const few = permutationsFor(game, { epsilon: 0.1, delta: 0.05 });
     const many = permutationsFor(game, { epsilon: 0.05, delta: 0.05 });
@@ -254,7 +255,7 @@ describe('a sample of permutations', () => {
 describe('largest remainder', () => {
   const weights = fc.array(fc.bigInt({ min: -(10n ** 20n), max: 10n ** 20n }), { minLength: 1 });
 
-  it('parts an amount whole, each within a unit of its exact share', () => {
+  it('allocates the whole amount, each part within a unit of its exact share', () => {
     fc.assert(
       fc.property(fc.bigInt({ min: 0n, max: 10n ** 16n }), weights, (amount, drawn) => {
         const whole = sum(drawn);
@@ -269,7 +270,7 @@ describe('largest remainder', () => {
     );
   });
 
-  it('gives what is left to the largest remainders, of equal ones to the earlier', () => {
+  it('gives the units left over to the largest remainders, and of equal ones to the earlier', () => {
     assert.deepEqual(apportion(100n, [1n, 1n, 1n], 3n), [34n, 33n, 33n]);
     assert.deepEqual(apportion(10n, [1n, 5n, 4n, 5n], 15n), [1n, 3n, 3n, 3n]);
     assert.deepEqual(apportion(1n, [0n, 1n, 0n, 1n], 2n), [0n, 1n, 0n, 0n]);
@@ -289,7 +290,7 @@ describe('largest remainder', () => {
 });
 
 describe('sums', () => {
-  it('are exact beyond what a number holds', () => {
+  it('are exact beyond the safe integers', () => {
     const value = fc.maxSafeInteger();
     fc.assert(
       fc.property(fc.array(value, { maxLength: 50 }), (values) => {

@@ -1,4 +1,4 @@
-// Long allocations leave the event loop free, are the same as short ones, and are bounded in number.
+// The pool computes long allocations off the event loop, with the same result as inline, and limits how many wait.
 
 import assert from 'node:assert/strict';
 import { SharpPool, stepsOf } from '../../../plugins/orn/sharp-pool.ts';
@@ -14,7 +14,7 @@ const task = (agents: number): ShapleyTask => ({
 describe('the pool of allocations', () => {
   const pool = new SharpPool();
 
-  it('turns the event loop while 16 agents are computed, and has the same values', async () => {
+  it('does not block the event loop while it computes 16 agents, and returns the exact values', async () => {
     let going = true;
     let turns = 0;
     const turned = (): void => {
@@ -24,23 +24,23 @@ describe('the pool of allocations', () => {
     setImmediate(turned);
     const shapley = await pool.compute(task(16));
     going = false;
-    assert.ok(turns > 0, 'the loop stood still');
+    assert.ok(turns > 0, 'the event loop was blocked');
     assert.deepEqual(shapley, exactShapley(task(16).game));
   });
 
-  it('counts links as steps, since each agent looks at its own', () => {
+  it('counts the edges of a game as steps of each agent', () => {
     const game = { type: 'edges', agents: 3, edges: [[0, 1, 1] as const] } as const;
     assert.equal(stepsOf({ game, sample: null }), 8 * 5);
     assert.equal(stepsOf({ game, sample: { seed: 1, permutations: 10 } }), 50);
   });
 
-  it('goes on after a task that fails', async () => {
+  it('continues after a task fails', async () => {
     const impossible: ShapleyTask = { game: { ...task(16).game, agents: 17 }, sample: null };
     await assert.rejects(pool.compute(impossible), /too many coalitions/);
     assert.equal((await pool.compute(task(13))).credits.length, 13);
   });
 
-  it('refuses what would wait too long', async () => {
+  it('refuses tasks beyond its queue limit', async () => {
     const asked = Array.from({ length: 40 }, () => pool.compute(task(12)));
     const settled = await Promise.allSettled(asked);
     const refused = settled.filter(({ status }) => status === 'rejected');

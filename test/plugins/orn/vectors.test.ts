@@ -1,4 +1,4 @@
-// The vectors of the orchestration layer, which another implementation computed: what the service signs is the same.
+// Vectors of the orchestration layer that an independent implementation computed: signed answers match them.
 // test/vectors/orn.json; gateway/API.md §10.4.
 
 import assert from 'node:assert/strict';
@@ -26,7 +26,7 @@ describe('the vectors of orn', () => {
   after(() => running.close());
 
   for (const { seed, agents, first } of vectors.permutations) {
-    it(`draws ${String(agents)} agents by the seed ${String(seed)}`, () => {
+    it(`draws ${String(agents)} agents from the seed ${String(seed)}`, () => {
       const draw = drawer(seed);
       const order = new Uint32Array(agents);
       for (const expected of first) {

@@ -1,5 +1,5 @@
-// The OTLP/HTTP receiver over a whole gateway: real exporters of the OpenTelemetry SDK in protobuf and JSON, what of a
-// span is in clear, repeats, partial success, limits and errors. gateway/API.md §12.6.
+// The OTLP/HTTP receiver in a running gateway: exporters of the OpenTelemetry SDK with protobuf and JSON, the members
+// of a span that are logged in clear, repeats, partial success, limits and errors. gateway/API.md §12.6.
 
 import assert from 'node:assert/strict';
 import { gzipSync } from 'node:zlib';
@@ -21,7 +21,7 @@ const NOW = '1790000000000000000';
 
 const text = (key: string, stringValue: string): JsonObject => ({ key, value: { stringValue } });
 let counter = 0;
-/** A GenAI span of OTLP/JSON, with a new span id unless `more` has one. */
+/** A GenAI span in OTLP/JSON, with a new span id unless `more` has one. */
 function span(more: JsonObject = {}, attributes: readonly JsonObject[] = []): JsonObject {
   counter += 1;
   return {
@@ -51,7 +51,7 @@ describe('plugins/otlp', () => {
       headers,
     });
 
-  /** Runs with the environment of the example in tools/AGENTS.md, and gzip. */
+  /** Runs the SDK in a child process with the environment of the example in tools/AGENTS.md, and gzip. */
   function asInTheGuide<T>(make: () => T): T {
     const env = { ACTLOG_URL: running.url, ACTLOG_KEY: running.live };
     const lines = guideExample('otel').matchAll(/^export (\w+)=(.*)$/gm);
@@ -69,7 +69,7 @@ describe('plugins/otlp', () => {
     }
   }
 
-  /** The entries that a function adds, of the plugin's type, with their disclosures. */
+  /** The entries of the plugin's type that a function appends, with their disclosures. */
   async function entriesOf(act: () => Promise<unknown>): Promise<Body[]> {
     const log = running.gateway.logs.live;
     const before = log.size();
@@ -89,7 +89,7 @@ describe('plugins/otlp', () => {
     ['protobuf', ProtobufExporter],
     ['JSON', JsonExporter],
   ] as const) {
-    it(`takes what the OpenTelemetry SDK exports in ${encoding}, as one batch`, async () => {
+    it(`accepts what the OpenTelemetry SDK exports in ${encoding}, as one batch`, async () => {
       const exporter: SpanExporter = asInTheGuide(() => new Exporter());
       const results: number[] = [];
       const failures: unknown[] = [];
@@ -166,7 +166,7 @@ describe('plugins/otlp', () => {
       assert.equal(tool.span.value.status_message, 'zebra failed');
       assert.equal(tool.tool_arguments.value, '{"quagga": 1}');
       assert.doesNotMatch(JSON.stringify(entries.map((one) => one.statement)), /zebra|quagga/i);
-      // The session is that of the trace id: a silence receipt counts both.
+      // The session is the trace id: a silence receipt counts both spans.
       const asked = { session_id: trace, context: 'counts' };
       const silence = ok(
         await running.post('/silence-receipt', asked, {
@@ -178,7 +178,7 @@ describe('plugins/otlp', () => {
     });
   }
 
-  it('logs a span once, however often and beside what it is sent', async () => {
+  it('logs a span once, also if it is sent again or with other spans', async () => {
     const one = span();
     const call = [text('gen_ai.tool.name', 'search'), text('gen_ai.tool.call.id', 'call-7')];
     const asMcp = span({ attributes: [text('mcp.method.name', 'tools/call'), ...call] });
@@ -192,12 +192,12 @@ describe('plugins/otlp', () => {
     });
     assert.equal(entries.length, 3);
     assert.equal((await entriesOf(() => post(exported(one, asTool)))).length, 0);
-    // Another tenant's span with the same ids is another span.
+    // The same ids from another tenant are another span.
     const other = await running.post('/v1/traces', exported(one), { key: running.sandbox });
     assert.deepEqual(ok(other), {});
   });
 
-  it('refuses spans that are not well formed one by one, and says how many', async () => {
+  it('refuses malformed spans individually, and says how many', async () => {
     const deep = (levels: number): JsonObject =>
       levels === 0 ? { stringValue: 'x' } : { arrayValue: { values: [deep(levels - 1)] } };
     const bad: readonly JsonObject[] = [
@@ -217,7 +217,7 @@ describe('plugins/otlp', () => {
     assert.match(answer.partialSuccess.errorMessage as string, /^6 spans are refused, .*traceId/);
   });
 
-  it('reads every kind of value, and integers that JSON does not have as text', async () => {
+  it('reads every kind of value, and integers beyond 2^53 as text', async () => {
     const values: readonly (readonly [JsonObject, Json])[] = [
       [{ boolValue: true }, true],
       [{ intValue: '9007199254740993' }, '9007199254740993'],
@@ -267,7 +267,7 @@ describe('plugins/otlp', () => {
     assert.deepEqual(ok(await send(small, headers)), {});
   });
 
-  it('puts the entries on the chain of an entity that the request names', async () => {
+  it('appends to the chain of the entity in the request', async () => {
     const publish = { entity: 'acme', surfaces: ['policy_bind'] };
     ok(await running.post('/api/v1/astl/publish', publish, { key: running.live }));
     const path = '/v1/traces?entity=acme';
@@ -281,7 +281,7 @@ describe('plugins/otlp', () => {
     assert.ok([400, 403].includes(foreign.status), foreign.text);
   });
 
-  it('decodes any bytes to a message or an error', () => {
+  it('decodes any bytes to a message or throws an error', () => {
     for (let i = 0; i < 2000; i += 1) {
       const bytes = Buffer.from(
         Array.from({ length: i % 40 }, (_, at) => (i * 31 + at * 17) % 256),

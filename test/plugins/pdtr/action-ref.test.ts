@@ -1,4 +1,4 @@
-// action_ref by every profile: the vectors, what is refused, and what keeps two acts apart. gateway/API.md §7.1, §7.6.
+// action_ref in every profile: vectors, refusals, and that different acts differ. gateway/API.md §7.1, §7.6.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -37,7 +37,7 @@ const TUPLE: ActionTuple = {
 
 describe('action_ref', () => {
   for (const { name, profile, preimage, canonical, action_ref } of vectors) {
-    it(`verifies ${name} by ${profile}`, () => {
+    it(`verifies ${name} with ${profile}`, () => {
       const result = verifyActionRef({ preimage, action_ref });
       assert.equal(result.valid, true);
       assert.equal(result.match_profile, profile);
@@ -47,7 +47,7 @@ describe('action_ref', () => {
       assert.deepEqual(result.errors, []);
     });
 
-    it(`finds a changed ${name} false`, () => {
+    it(`rejects a changed ${name}`, () => {
       const last = action_ref.endsWith('0') ? '1' : '0';
       const result = verifyActionRef({ preimage, action_ref: action_ref.slice(0, -1) + last });
       assert.equal(result.valid, false);
@@ -69,7 +69,7 @@ describe('action_ref', () => {
         assert.notEqual(result.valid, true);
         code = result.errors[0]?.code;
       } catch (thrown) {
-        // An integer that a double would change never leaves the parser.
+        // The parser refuses an integer that a double would change.
         if (thrown instanceof LogError) code = 'invalid_json';
         else if (thrown instanceof ApiError) code = thrown.code;
         else throw thrown;
@@ -80,7 +80,7 @@ describe('action_ref', () => {
     });
   }
 
-  it('has six fields with and without sha256:', () => {
+  it('has six fields, with and without the sha256: prefix', () => {
     const claim = actionRef('x402-settlement-binding-v0', TUPLE)?.slice('sha256:'.length) ?? '';
     const { seq, terminal, ...rest } = TUPLE;
     const { valid, match_profile } = verifyActionRef({
@@ -90,7 +90,7 @@ describe('action_ref', () => {
     assert.deepEqual([valid, match_profile], [true, 'x402-settlement-binding-v0']);
   });
 
-  it('is of no textual profile outside ASCII and beyond the year 9999', () => {
+  it('matches no textual profile outside ASCII or after the year 9999', () => {
     for (const tuple of [
       { ...TUPLE, agent_id: 'é' },
       { ...TUPLE, timestamp_ms: 253_402_300_800_000 },
@@ -103,7 +103,7 @@ describe('action_ref', () => {
     }
   });
 
-  it('differs for every two acts, and normalises no text', () => {
+  it('differs for every two acts, without normalisation of text', () => {
     const text = fc.string({ unit: 'grapheme', maxLength: 8 });
     const tuple = fc.record({ agent_id: text, action_type: text, scope: text });
     fc.assert(
@@ -129,7 +129,7 @@ describe('verifyActionRef', () => {
     }
   };
 
-  it('takes members from the request and from the preimage, when they agree', () => {
+  it('accepts members in the request and in the preimage if they agree', () => {
     const alone = verifyActionRef({ preimage });
     const both = verifyActionRef({ preimage, agent_id: 'a', timestamp_ms: 1 });
     const flat = verifyActionRef({ agent_id: 'a', action_type: 'b', scope: 'c', timestamp_ms: 1 });
@@ -142,7 +142,7 @@ describe('verifyActionRef', () => {
     ]);
   });
 
-  it('takes seq and terminal beside the others, as a bind does', () => {
+  it('accepts seq and terminal among the members, as a bind does', () => {
     const flat = { agent_id: 'a', action_type: 'b', scope: 'c', timestamp_ms: 1 };
     const open = { seq: 2, terminal: false };
     const { computed } = verifyActionRef({ preimage: { ...flat, ...open } });
@@ -153,7 +153,7 @@ describe('verifyActionRef', () => {
     assert.deepEqual(codeOf({ preimage, seq: 2 }), ['preimage_conflict', 'seq']);
   });
 
-  it('refuses two timestamps, and timestamps of another spelling', () => {
+  it('refuses two timestamps, and timestamps in another format', () => {
     const { timestamp_ms, ...rest } = preimage;
     const timestamp = new Date(timestamp_ms).toISOString();
     assert.deepEqual(codeOf({ preimage: { ...preimage, timestamp } }), [
@@ -167,7 +167,7 @@ describe('verifyActionRef', () => {
     assert.equal(verifyActionRef({ preimage: { ...rest, timestamp } }).ok, true);
   });
 
-  it('refuses members of another type', () => {
+  it('refuses members of a wrong type', () => {
     const wrong = { agent_id: 5, scope: null, timestamp_ms: 2 ** 53, seq: -1, terminal: 'yes' };
     for (const [name, value] of Object.entries(wrong)) {
       const given = { ...preimage, [name]: value };
@@ -175,7 +175,7 @@ describe('verifyActionRef', () => {
     }
   });
 
-  it('says what is missing and what it ignored', () => {
+  it('lists missing and ignored members', () => {
     const empty = verifyActionRef({});
     assert.deepEqual([empty.ok, empty.valid, empty.computed], [false, null, null]);
     assert.deepEqual(

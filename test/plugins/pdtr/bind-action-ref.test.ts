@@ -1,4 +1,4 @@
-// The action_ref that a bind claims: verified, refused, or kept as claimed. gateway/API.md §7.1.
+// The action_ref that a bind claims is verified, refused, or recorded as claimed. gateway/API.md §7.1.
 
 import assert from 'node:assert/strict';
 import { actionRef, defaultActionRef } from '../../../plugins/pdtr/index.ts';
@@ -13,7 +13,7 @@ describe('bind-payment: the action_ref', () => {
   });
   after(() => served.close());
 
-  it('accepts an action_ref of any profile, and chains the default one', async () => {
+  it('accepts an action_ref of any profile, and uses the default profile for the chain', async () => {
     for (const [profile, ref] of Object.entries({
       'action-ref-v1-ms': actionRef('action-ref-v1-ms', TUPLE),
       'action-ref-v1': actionRef('action-ref-v1', TUPLE),
@@ -29,7 +29,7 @@ describe('bind-payment: the action_ref', () => {
     }
   });
 
-  it('refuses an action_ref that is not of the act, with the recomputed ones', async () => {
+  it('refuses an action_ref that does not match the act, and returns the recomputed ones', async () => {
     const answer = await served.bind({
       payment_hash: fresh(),
       ...ACT,
@@ -40,7 +40,7 @@ describe('bind-payment: the action_ref', () => {
     assert.equal(answer.json.computed['action-ref-v1-ms'], defaultActionRef(TUPLE));
   });
 
-  it('keeps an action_ref as claimed if the request does not give the whole act', async () => {
+  it('records an action_ref as claimed if the request does not have the whole act', async () => {
     const payment_hash = fresh();
     const action_ref = 'ab'.repeat(32);
     const settlement = await served.bound({ payment_hash, action_ref });

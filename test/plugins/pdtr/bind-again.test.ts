@@ -1,19 +1,19 @@
-// The same payment again: what is the same bind, what conflicts, and who wins when many ask at once.
-// gateway/API.md §7.4.
+// The same payment bound again: which requests are replays, which conflict, and which of many concurrent ones
+// succeeds. gateway/API.md §7.4.
 
 import assert from 'node:assert/strict';
 import { problem } from '../astl/surfaces.ts';
 import { ACT, entriesFrom, fresh, servePayments } from './payments.ts';
 import type { Payments } from './payments.ts';
 
-describe('bind-payment: again', () => {
+describe('bind-payment: repeated', () => {
   let served: Payments;
   before(async () => {
     served = await servePayments();
   });
   after(() => served.close());
 
-  it('replays the same bind, and what was left to its default never conflicts', async () => {
+  it('replays the same bind, and a member left to its default does not conflict', async () => {
     const payment_hash = fresh();
     const first = await served.bound({ payment_hash });
     served.gateway.clock.pass(5);
@@ -28,7 +28,7 @@ describe('bind-payment: again', () => {
     assert.deepEqual(
       later.filter((type) => type.startsWith('pdtr.')),
       [],
-      'nothing is appended but map heads',
+      'only map heads are appended',
     );
     const partly = fresh();
     const told = await served.bound({
@@ -51,7 +51,7 @@ describe('bind-payment: again', () => {
     assert.deepEqual(problem(other), [409, 'payment_already_bound', 'payment_hash']);
   });
 
-  it('binds a payment again only after a bind that was not terminal, with a greater seq', async () => {
+  it('binds a payment again only after a non-terminal bind, with a greater seq', async () => {
     const payment_hash = fresh();
     const open = await served.bound({ payment_hash, ...ACT, seq: 1, terminal: false });
     const back = await served.bind({ payment_hash, ...ACT, scope: 'x', seq: 0 });
@@ -60,18 +60,18 @@ describe('bind-payment: again', () => {
     assert.notEqual(last['entry_id'], open['entry_id']);
     assert.equal(last['terminal'], true);
     const early = await served.bound({ payment_hash, ...ACT, seq: 1, terminal: false });
-    assert.equal(early['entry_id'], open['entry_id'], 'each bind replays as itself');
+    assert.equal(early['entry_id'], open['entry_id'], 'each bind is replayed as itself');
     const past = await served.bind({ payment_hash, ...ACT, scope: 'x', seq: 3 });
     assert.deepEqual(problem(past), [409, 'payment_already_bound', 'payment_hash']);
   });
 
-  it('is contested from the second tenant on, and the public tenant blocks no other', async () => {
+  it('marks a payment as contested from the second tenant on; binds of the public tenant block no other', async () => {
     const payment_hash = fresh();
     const open = await served.bind({ payment_hash }, { key: null });
     assert.equal(open.json.settlement.preimage.agent_id, 'anonymous');
     const live = served.gateway.live;
     const own = await served.bound({ payment_hash, ...ACT }, live);
-    assert.equal(own['contested'], true, 'public bound it before');
+    assert.equal(own['contested'], true, 'the public tenant bound it before');
     const box = fresh();
     assert.equal((await served.bound({ payment_hash: box, ...ACT }))['contested'], false);
     const rival = await served.bound({ payment_hash: box, agent_id: 'rival' }, served.other);
@@ -79,7 +79,7 @@ describe('bind-payment: again', () => {
     assert.equal(
       (await served.bound({ payment_hash: box, ...ACT }))['contested'],
       false,
-      'a replay',
+      'replayed',
     );
     const key = JSON.stringify(['payment', box]);
     await served.head();
@@ -89,7 +89,7 @@ describe('bind-payment: again', () => {
     assert.equal(json.entries.length, 2, 'the chain shows every bind of every tenant');
   });
 
-  it('makes one twin of 50 binds at once', async () => {
+  it('appends one twin for 50 concurrent binds', async () => {
     const payment_hash = fresh();
     const before = served.log().size();
     const answers = await Promise.all(
@@ -106,7 +106,7 @@ describe('bind-payment: again', () => {
     assert.equal(twins.length, 1);
   });
 
-  it('lets one of two acts win a payment', async () => {
+  it('accepts one of two concurrent acts for a payment', async () => {
     const payment_hash = fresh();
     const answers = await Promise.all(
       Array.from({ length: 20 }, (_, i) =>
@@ -117,7 +117,7 @@ describe('bind-payment: again', () => {
     assert.deepEqual(statuses, [200, ...Array.from({ length: 19 }, () => 409)]);
   });
 
-  it('replays by Idempotency-Key across its alias, and not with another body', async () => {
+  it('replays by Idempotency-Key also through the alias path, and refuses another body', async () => {
     const headers = { 'Idempotency-Key': 'bind-once-1' };
     const body = { payment_hash: fresh(), agent_id: 'zebra agent' };
     const first = await served.bind(body, { path: '/api/v1/bind-payment', headers });
@@ -128,7 +128,7 @@ describe('bind-payment: again', () => {
     assert.deepEqual(problem(other).slice(0, 2), [409, 'idempotency_key_reused']);
   });
 
-  it('gives public the same preimage again, though nothing of it was kept', async () => {
+  it('returns the same preimage to the public tenant again, though it is not stored', async () => {
     const headers = { 'Idempotency-Key': 'bind-public-1' };
     const body = { payment_hash: fresh(), scope: 'zebra scope' };
     const first = await served.bind(body, { key: null, headers });
@@ -137,7 +137,7 @@ describe('bind-payment: again', () => {
     assert.equal(
       JSON.stringify(again.json.settlement),
       JSON.stringify(first.json.settlement),
-      'member by member',
+      'each member is the same',
     );
     assert.equal(again.json.settlement.preimage.scope, 'zebra scope');
   });

@@ -1,11 +1,11 @@
-// Amounts of payments beyond 2^53 - 1, as tokens of 18 decimals have them. gateway/API.md §1.3, §7.2, §10.2.
+// Amounts of payments beyond 2^53 - 1, as for tokens of 18 decimals. gateway/API.md §1.3, §7.2, §10.2.
 
 import assert from 'node:assert/strict';
 import type { JsonObject } from '../../../log/index.ts';
 import { ACT, fresh, servePayments } from './payments.ts';
 import type { Payments } from './payments.ts';
 
-/** A million tokens of 18 decimals and one unit, which no double holds. */
+/** A million tokens of 18 decimals and one unit, which is not exact as a double. */
 const MILLION = '1000000000000000000000001';
 
 describe('bind-payment: amounts', () => {
@@ -23,7 +23,7 @@ describe('bind-payment: amounts', () => {
     return entry;
   };
 
-  it('are digits in the entry above 2^53 - 1, and integers up to there', async () => {
+  it('are strings of digits in the entry above 2^53 - 1, and integers up to that', async () => {
     const largest = Number.MAX_SAFE_INTEGER;
     const cases: readonly (readonly [number | string, number | string])[] = [
       [0, 0],

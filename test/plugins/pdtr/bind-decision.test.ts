@@ -1,12 +1,12 @@
-// The decision behind a payment: linked when it is the tenant's own, and which of the two has the surface.
-// gateway/API.md §7.5.
+// The decision behind a payment: the bind links it if it is of the same tenant; the link to the surface is in one of
+// the two. gateway/API.md §7.5.
 
 import assert from 'node:assert/strict';
 import { problem } from '../astl/surfaces.ts';
 import { ACT, fresh, servePayments } from './payments.ts';
 import type { Payments } from './payments.ts';
 
-/** An act that no policy covers. */
+/** An act that no policy rule matches. */
 const GATED = { action_type: 'payment.release', agent_id: 'agent:a' };
 
 describe('bind-payment: the decision', () => {
@@ -16,7 +16,7 @@ describe('bind-payment: the decision', () => {
   });
   after(() => served.close());
 
-  it('links the decision that is named, by id or by hash, and never one that is not', async () => {
+  it('links the decision that the request names by id or hash, and no entry of another tenant', async () => {
     const json = await served.decided();
     for (const entry_id of [json.entry_id, json.entry_hash, `sha256:${String(json.entry_hash)}`]) {
       const linked = await served.bound({ payment_hash: fresh(), ...ACT, entry_id });
@@ -48,7 +48,11 @@ describe('bind-payment: the decision', () => {
     assert.equal(words.json.settlement.decision_linked, false);
     for (const entry_id of ['zebra said no', undefined]) {
       const again = await served.bound({ payment_hash, ...ACT, entry_id });
-      assert.equal(again['decision_entry_id'], 'zebra said yes', 'the twin has its own bind’s');
+      assert.equal(
+        again['decision_entry_id'],
+        'zebra said yes',
+        'the twin has the decision of its own bind',
+      );
     }
     assert.doesNotMatch(served.log().entry(words.json.receipt.index) ?? '', /zebra/);
     const itself = await served.bound({
@@ -56,10 +60,10 @@ describe('bind-payment: the decision', () => {
       ...ACT,
       entry_id: words.json.receipt.entry_id,
     });
-    assert.equal(itself['decision_linked'], false, 'a settlement decides nothing');
+    assert.equal(itself['decision_linked'], false, 'a settlement is not a decision');
   });
 
-  it('is the newest of the session: of gate, carrier gate or classifier', async () => {
+  it('is the newest of the session: of the gate, the carrier gate or the classifier', async () => {
     const session_id = 'newest-decision';
     const { gateway } = served;
     const key = gateway.sandbox;
@@ -91,7 +95,7 @@ describe('bind-payment: the decision', () => {
     ]);
   });
 
-  it('has the surface where no decision has it', async () => {
+  it('has the surface if no decision has it', async () => {
     await served.publish({ entity: 'payer', surfaces: ['payment_authorize'] });
     const place = { entity: 'payer', surface: 'payment_authorize' };
     const alone = await served.bound({ payment_hash: fresh(), ...ACT, ...place });

@@ -1,4 +1,4 @@
-// Bodies that cannot be bound, texts that can, and none of either in the log. gateway/API.md §4.
+// Bodies that a bind refuses, hostile texts that it accepts, and that neither enters the log. gateway/API.md §4.
 
 import assert from 'node:assert/strict';
 import type { JsonObject } from '../../../log/index.ts';
@@ -22,7 +22,7 @@ describe('bind-payment: refusals', () => {
     for (const kind of ['live', 'sandbox'] as const) assertUnwritten(served.log(kind));
   });
 
-  it('refuses what is malformed, always with the envelope', async () => {
+  it('refuses malformed bodies with the error envelope', async () => {
     const long = 'x'.repeat(513);
     const wrong: readonly (readonly [object, string, string])[] = [
       [{}, 'parameter_missing', 'payment_hash'],

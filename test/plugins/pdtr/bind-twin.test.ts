@@ -1,5 +1,5 @@
-// The twin receipt of a payment: what a bind answers, what its twin_verify_url shows, and what counts as cleared.
-// gateway/API.md §7.2, §7.3.
+// The twin receipt of a payment: the answer of a bind, the document at its twin_verify_url, and what counts as
+// cleared. gateway/API.md §7.2, §7.3.
 
 import assert from 'node:assert/strict';
 import { actionRef, defaultActionRef } from '../../../plugins/pdtr/index.ts';
@@ -18,7 +18,7 @@ describe('bind-payment: the twin', () => {
   });
   after(() => served.close());
 
-  it('takes a payment_hash alone, and says what it made of it', async () => {
+  it('accepts a payment_hash alone, and returns it in its normal form', async () => {
     const payment_hash = `0x${fresh()}`;
     const answer = await served.bind({ payment_hash });
     assert.equal(answer.status, 200, answer.text);
@@ -51,7 +51,7 @@ describe('bind-payment: the twin', () => {
     assert.equal(decision_receipt.index, receipt.index - 1);
   });
 
-  it('answers the twin receipt of the interface on its own path', async () => {
+  it('returns the twin receipt of the interface on its own path', async () => {
     const payment_hash = fresh();
     const { status, json } = await served.bind(
       { payment_hash, ...ACT },
@@ -74,7 +74,7 @@ describe('bind-payment: the twin', () => {
     const url = new URL(twin_verify_url as string);
     const { status, json } = await served.gateway.get(url.pathname + url.search);
     assert.equal(status, 200);
-    assert.equal(json.valid, false, 'nobody decided');
+    assert.equal(json.valid, false, 'there was no decision');
     const outcomes = Object.fromEntries(
       json.checks.map(({ name, ok }: { name: string; ok: boolean }) => [name, ok]),
     );
@@ -101,7 +101,7 @@ describe('bind-payment: the twin', () => {
     assert.equal((await served.gateway.get('/tcb/twin/x?log=sandbox')).status, 404);
   });
 
-  it('takes the PAYMENT-RESPONSE header itself, and keeps what it says private', async () => {
+  it('accepts the PAYMENT-RESPONSE header itself, and keeps its content out of the log', async () => {
     const answer = await served.bind({ payment_response: HEADER });
     assert.equal(answer.status, 200, answer.text);
     const { settlement, receipt } = answer.json;
@@ -114,12 +114,12 @@ describe('bind-payment: the twin', () => {
     assert.doesNotMatch(served.log().entry(receipt.index) ?? '', /0x857b|eip155/);
   });
 
-  it('counts USD and USDC as cleared at the end of a payment only', async () => {
+  it('counts USD and USDC as cleared with the terminal bind of a payment only', async () => {
     const cleared = async (more: object): Promise<unknown> =>
       (await served.bind({ payment_hash: fresh(), ...ACT, amount_atomic: 42_000_000, ...more }))
         .json.receipt.cleared_micro_usd;
     assert.equal(await cleared({ currency: 'USDC' }), 42_000_000);
-    assert.equal(await cleared({ currency: ' usdc' }), 42_000_000, 'however it is spelled');
+    assert.equal(await cleared({ currency: ' usdc' }), 42_000_000, 'in any spelling');
     assert.equal(await cleared({ currency: 'EURC' }), undefined);
     assert.equal(await cleared({ currency: 'USDC', terminal: false }), undefined);
     assert.equal(await cleared({ currency: 'zebra coin' }), undefined);

@@ -1,4 +1,4 @@
-// The decision of a session, as the gate's row has it. gateway/API.md §7.5.
+// The decision of a session, from the row of the gate. gateway/API.md §7.5.
 
 import assert from 'node:assert/strict';
 import { bindDrafts } from '../../../plugins/pdtr/bind.ts';
@@ -36,7 +36,7 @@ const BINDING = {
 } as unknown as Binding;
 
 describe('the decision behind a payment', () => {
-  it("is the session's newest, unchanged, and has the surface that it names", () => {
+  it('is the newest of the session, unchanged, with the surface that it names', () => {
     const decision = decisionOfSession(sessionDecision(rows, SESSION));
     assert.deepEqual(
       [decision.source, decision.linked, decision.outcome],
@@ -56,7 +56,7 @@ describe('the decision behind a payment', () => {
     assert.equal(placed['surface'], undefined);
   });
 
-  it('is none where the session has none, and then the log says so', () => {
+  it('is recorded as absent if the session has none', () => {
     assert.equal(decisionOfSession(sessionDecision(rows, 'x'.repeat(43))), NO_DECISION);
     const [note, twin] = bindDrafts(BINDING, NO_DECISION);
     assert.equal(note?.type, 'pdtr.decision_not_supplied.v1');

@@ -1,4 +1,4 @@
-// payment_hash in its normal form, and the PAYMENT-RESPONSE header of x402 v2 as the x402 core writes and
+// payment_hash in its normal form, and the PAYMENT-RESPONSE header of x402 v2 as the package @x402/core writes and
 // reads it. gateway/API.md §7.3.
 
 import assert from 'node:assert/strict';
@@ -25,14 +25,14 @@ const refusal = (run: () => unknown): unknown => {
 };
 
 describe('payment_hash', () => {
-  it('is 64 hex in lower case, whatever its prefix and case', () => {
+  it('is 64 hex digits in lower case, from any prefix and case', () => {
     for (const spelling of [HEX, HEX.toUpperCase(), `0x${HEX}`, `sha256:${HEX.toUpperCase()}`]) {
       const { payment_hash, form, spelling: kept } = paymentOf(spelling);
       assert.deepEqual([payment_hash, form, kept], [HEX, 'hex', spelling]);
     }
   });
 
-  it('is base58 or opaque, unchanged', () => {
+  it('is base58 or an opaque text, unchanged', () => {
     const solana =
       '5VERv8NMvzbJMEkV8xnrLkEaWRtSz9CosKDYjCJjBRnbJLgp8uirBgmQpjKhoR4tjF3ZpRzrFmBV6UjKdiSZkQUW';
     assert.deepEqual([paymentOf(solana).payment_hash, paymentOf(solana).form], [solana, 'base58']);
@@ -44,7 +44,7 @@ describe('payment_hash', () => {
     }
   });
 
-  it('is nothing else', () => {
+  it('has no other form', () => {
     const wrong = ['', 'short', '0x' + 'a'.repeat(15), 'z'.repeat(129), `${HEX} `, 'é'.repeat(20)];
     for (const spelling of [
       ...wrong,
@@ -69,7 +69,7 @@ describe('payment_response', () => {
     assert.deepEqual(payment.settled, { transaction, network, payer });
   });
 
-  it('is what the x402 core writes', () => {
+  it('is what @x402/core writes', () => {
     const settled = { success: true, transaction: `0x${HEX}`, network: 'eip155:8453' as const };
     const payment = paymentOfResponse(encodePaymentResponseHeader(settled), undefined);
     assert.deepEqual(payment.settled, {
@@ -78,7 +78,7 @@ describe('payment_response', () => {
     });
   });
 
-  it('agrees with the payment_hash of the same request, which then takes precedence', () => {
+  it('must agree with the payment_hash of the same request, which takes precedence', () => {
     assert.equal(paymentOfResponse(HEADER, `0x${DIGEST}`).payment_hash, DIGEST);
     const { transaction } = decodePaymentResponseHeader(HEADER);
     assert.equal(paymentOfResponse(HEADER, transaction).payment_hash, transaction.slice(2));
@@ -88,7 +88,7 @@ describe('payment_response', () => {
     );
   });
 
-  it('is refused if nothing was settled, or if the header is malformed', () => {
+  it('is refused if it reports no settlement or is malformed', () => {
     const good = { success: true, transaction: 'tx', network: 'eip155:1' };
     const wrong = [
       base64({ ...good, success: false }),
@@ -111,7 +111,7 @@ describe('payment_response', () => {
     }
   });
 
-  it('may replace the payment_hash', () => {
+  it('can replace the payment_hash', () => {
     assert.equal(requestedPayment({ payment_response: HEADER }).payment_hash, DIGEST);
   });
 });

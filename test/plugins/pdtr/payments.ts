@@ -1,5 +1,4 @@
-// A gateway that binds payments, for tests: what it was asked, what was bound, and nothing of what callers wrote in
-// its logs when it stops.
+// A gateway that binds payments, for tests. When it stops, it asserts that no text of a request is in its logs.
 
 import assert from 'node:assert/strict';
 import type { JsonObject, Log } from '../../../log/index.ts';
@@ -7,19 +6,19 @@ import { serveSurfaces } from '../astl/surfaces.ts';
 import type { Surfaces } from '../astl/surfaces.ts';
 import type { Answer } from '../../gateway/running.ts';
 
-/** An act, told whole. */
+/** An act with all its members. */
 export const ACT = {
   ...{ agent_id: 'agent:checkout-bot', action_type: 'purchase.fulfill' },
   ...{ scope: 'merchant:acme', timestamp_ms: 1_779_200_000_000 },
 };
-/** The act as its action_ref is made of it. */
+/** The members of the act that its action_ref is computed from. */
 export const TUPLE = { ...ACT, seq: 0, terminal: true };
 
 let serial = 0;
-/** A payment_hash that no other test has. */
+/** A payment_hash that no other test uses. */
 export const fresh = (): string => (serial += 1).toString(16).padStart(64, 'c');
 
-/** What a bind may have beside its body; the sandbox key of the gateway unless another, or none, is given. */
+/** Options of a bind beside its body: by default, the sandbox key of the gateway. */
 export interface How {
   readonly key?: string | null;
   readonly path?: string;
@@ -31,11 +30,11 @@ export interface Payments extends Surfaces {
   bind(body: object, how?: How): Promise<Answer>;
   /** The settlement of a bind that must succeed. */
   bound(body: object, key?: string | null): Promise<JsonObject>;
-  /** The receipt of a decision that classify made. */
+  /** The receipt of a decision of the classifier. */
   decided(more?: object): Promise<Answer['json']>;
 }
 
-/** Starts one. Texts that a test sends hold the word zebra where none of them may reach a log. */
+/** Starts a gateway. Texts that must not reach a log contain the word zebra. */
 export async function servePayments(): Promise<Payments> {
   const served = await serveSurfaces();
   const { gateway } = served;
@@ -70,14 +69,14 @@ export async function servePayments(): Promise<Payments> {
   };
 }
 
-/** No entry of the log has the word that stands for what callers wrote. */
+/** Asserts that no entry of the log contains the word zebra. */
 export function assertUnwritten(log: Log): void {
   for (let index = 0; index < log.size(); index++) {
     assert.doesNotMatch(log.entry(index) ?? '', /zebra/i);
   }
 }
 
-/** The entries of a log from an index on. */
+/** The entries of a log from this index on. */
 export function entriesFrom(log: Log, from: number): JsonObject[] {
   return Array.from(
     { length: log.size() - from },

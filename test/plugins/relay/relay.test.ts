@@ -1,4 +1,4 @@
-// The partner relay over a whole gateway: enrollment, whose a slug is, redirects that count, status and network.
+// The partner relay in a running gateway: enrollment, ownership of slugs, counted redirects, status and network.
 
 import assert from 'node:assert/strict';
 import type { JsonObject } from '../../../plugins/contract/index.ts';
@@ -33,7 +33,7 @@ describe('plugins/relay', () => {
   const status = async (slug: string): Promise<Answer['json']> =>
     (await running.get(`/go/${slug}/status`)).json;
 
-  it('enrolls a partner: its slug and nine tracked links, names only as commitments', async () => {
+  it('enrolls a partner with its slug and nine tracked links, and logs names only as commitments', async () => {
     const contact = 'renewals@acme.example';
     const {
       status: code,
@@ -60,7 +60,7 @@ describe('plugins/relay', () => {
     assert.ok(!entry.includes(contact) && !entry.includes('Söhne'));
   });
 
-  it('redirects each target to its path and counts it once, but not a look ahead', async () => {
+  it('redirects each target to its path and counts the visit once, but does not count HEAD requests', async () => {
     await enroll('Tracked', running.live);
     for (const [target, path] of TARGETS) {
       const location = `${path}${path.includes('?') ? '&' : '?'}partner=tracked`;
@@ -76,7 +76,7 @@ describe('plugins/relay', () => {
     }
   });
 
-  it('loses no visit of many at once, nor over a restart', async () => {
+  it('counts every one of many concurrent visits, also after a restart', async () => {
     const first = await run();
     await first.post('/api/v1/relay/enroll', { partner: 'Busy' }, { key: first.live });
     const visits = Array.from({ length: 200 }, () =>
@@ -96,7 +96,7 @@ describe('plugins/relay', () => {
     }
   });
 
-  it('answers 404 for a partner or a target that is not there, and counts nothing', async () => {
+  it('answers 404 for an unknown partner or target, and counts nothing', async () => {
     await enroll('Known', running.live);
     assert.equal((await running.get('/go/nobody/verify')).json.error.code, 'resource_missing');
     assert.equal((await running.get('/go/known/nothing')).json.error.param, 'target');
@@ -105,7 +105,7 @@ describe('plugins/relay', () => {
     assert.equal((await status('known')).visits, 0);
   });
 
-  it('keeps a slug with its tenant: the same entry again, a new contact a new one', async () => {
+  it('keeps a slug with its tenant; a repeat is the same entry, a new contact a new one', async () => {
     const one = await enroll('Steady', running.live);
     const same = await enroll('  STEADY! ', running.live);
     assert.equal(same.json.receipt.entry_id, one.json.receipt.entry_id);
@@ -118,7 +118,7 @@ describe('plugins/relay', () => {
     assert.equal(refused.json.error.param, 'partner');
   });
 
-  it('gives a slug that was taken without a key to the tenant that comes with one', async () => {
+  it('gives a slug that was enrolled without a key to the first tenant that enrolls it with one', async () => {
     const squatter = await enroll('Wanted');
     assert.equal(squatter.json.receipt.anonymous, true);
     const owner = await enroll('Wanted', running.live);
@@ -127,7 +127,7 @@ describe('plugins/relay', () => {
     assert.equal((await enroll('Wanted')).status, 403);
   });
 
-  it('takes one of many that want the same slug at once', async () => {
+  it('enrolls one of many concurrent requests for the same slug', async () => {
     const answers = await Promise.all(
       Array.from({ length: 12 }, () => enroll('Contended', running.live)),
     );
@@ -135,7 +135,7 @@ describe('plugins/relay', () => {
     assert.equal(ids.size, 1);
   });
 
-  it('keeps the sandbox apart, and its links work without a key', async () => {
+  it('keeps the sandbox separate; its links work without a key', async () => {
     const { json } = await enroll('Tryout', running.sandbox);
     assert.equal(json.status_url, 'http://test.example/go/tryout/status?log=sandbox');
     assert.equal((await running.get('/go/tryout/status')).status, 404);
@@ -145,13 +145,13 @@ describe('plugins/relay', () => {
     assert.equal((await running.get('/go/tryout/status?log=sandbox')).json.visits, 1);
   });
 
-  it('refuses a name without a slug', async () => {
+  it('refuses a name that yields no slug', async () => {
     const { status: code, json } = await enroll('株式会社', running.live);
     assert.equal(code, 400);
     assert.equal(json.error.param, 'partner');
   });
 
-  it('pages through the network', async () => {
+  it('lists the network in pages', async () => {
     const slugs: string[] = [];
     let cursor: string | null = '';
     while (cursor !== null) {

@@ -1,5 +1,5 @@
-// RR-1 on a whole gateway: our own act under permits of the gate, its conformance by the runner, and a service of
-// others that takes the same permits by the JWKS alone.
+// RR-1 in a running gateway: the act of the gateway under permits of the gate, its conformance by the runner, and an
+// external service that accepts the same permits with the JWKS alone.
 
 import assert from 'node:assert/strict';
 import type { JsonObject } from '../../../log/index.ts';
@@ -57,7 +57,7 @@ describe('require-receipt', () => {
       headers: { ...headers, ...(receipt === undefined ? {} : { 'X-Receipt': receipt }) },
     });
 
-  /** What the gate answers to what the challenge asks for. */
+  /** The answer of the gate to the request that the challenge describes. */
   async function permit(key: string, wait = 'wait=30'): Promise<JsonObject> {
     const { json } = await act(key);
     const { json: answer } = await running.post(
@@ -96,7 +96,7 @@ describe('require-receipt', () => {
     }
   });
 
-  it('acts only for the holder of a permit, with the opening of its use secret', async () => {
+  it('acts only with the opening of the use secret, which the holder of the permit has', async () => {
     const presented = readHeader(receiptHeader(await permit(running.live)));
     assert.ok(presented?.use_secret !== undefined);
     const { use_secret, ...public_ } = presented;
@@ -111,7 +111,7 @@ describe('require-receipt', () => {
     assert.equal((await act(running.live, encodePresented(presented))).status, 200);
   });
 
-  it('acts once on a permit, in one group with its use', async () => {
+  it('acts once for a permit, and appends the act and the permit use in one group', async () => {
     const answer = await permit(running.live);
     const receipt = receiptHeader(answer);
     const { status, json } = await act(running.live, receipt);
@@ -127,7 +127,7 @@ describe('require-receipt', () => {
     assert.deepEqual([again.status, again.json.error.code], [409, 'permit_used']);
   });
 
-  it('answers a repeat with its Idempotency-Key, and acts no second time', async () => {
+  it('replays the answer for its Idempotency-Key, and does not act a second time', async () => {
     const receipt = receiptHeader(await permit(running.live));
     const headers = { 'Idempotency-Key': 'act-of-today' };
     const first = await act(running.live, receipt, headers);
@@ -139,20 +139,20 @@ describe('require-receipt', () => {
     assert.deepEqual(typesFrom(running.gateway.logs.live, size), []);
   });
 
-  it('lets one of many with the same permit act', async () => {
+  it('acts for exactly one of many concurrent requests with the same permit', async () => {
     const receipt = receiptHeader(await permit(running.live));
     const told = await Promise.all(Array.from({ length: 20 }, () => act(running.live, receipt)));
     const statuses = told.map(({ status }) => status).sort((a, b) => a - b);
     assert.deepEqual(statuses, [200, ...Array<number>(19).fill(409)]);
   });
 
-  it('keeps what the act is about out of the log', async () => {
+  it('keeps the subject of the act out of the log', async () => {
     await act(running.live, receiptHeader(await permit(running.live)));
     const log = running.gateway.logs.live;
     for (let i = 0; i < log.size(); i++) assert.ok(!(log.entry(i) ?? '').includes('zebra'));
   });
 
-  it('refuses what is for another body, tenant or log, and what has no proof', async () => {
+  it('refuses a permit for another body, tenant or log, and a permit without a proof', async () => {
     const live = await permit(running.live);
     const receipt = receiptHeader(live);
     const elsewhere = await act(running.live, receipt, {}, { reference: 'order 4712' });
@@ -162,10 +162,14 @@ describe('require-receipt', () => {
     assert.equal(refused(await act(running.sandbox, receipt)), 'log_unknown');
     const sandbox = receiptHeader(await permit(running.sandbox));
     assert.equal(refused(await act(running.live, sandbox)), 'sandbox_receipt');
-    assert.equal((await act(running.sandbox, sandbox)).status, 200, 'in its own log it holds');
+    assert.equal((await act(running.sandbox, sandbox)).status, 200, 'accepted in its own log');
     const unproven = receiptHeader(await permit(running.live, 'respond-async'));
     assert.equal(refused(await act(running.live, unproven)), 'proof_missing');
-    assert.equal((await act(running.live, receipt)).status, 200, 'refusals have used nothing up');
+    assert.equal(
+      (await act(running.live, receipt)).status,
+      200,
+      'the refusals did not use the permit',
+    );
   });
 
   it('refuses forgeries and documents that are not receipts', async () => {
@@ -188,7 +192,7 @@ describe('require-receipt', () => {
     assert.equal(refused(await act(running.live, receiptHeader(held.json))), 'not_a_permit');
   });
 
-  it('publishes a manifest that is valid, the standard, a catalog and its arithmetic', async () => {
+  it('publishes a valid manifest, the standard, a catalog and an illustrative total', async () => {
     const manifest = await running.get('/.well-known/agent-actions.json');
     assert.equal(faultOf(manifest.json), null);
     assert.equal(manifest.json.actions[0].match.path, ACT);
@@ -207,7 +211,7 @@ describe('require-receipt', () => {
     );
   });
 
-  it('is conformant by its own runner, and shows the badge for that alone', async () => {
+  it('passes its own conformance runner, and shows the badge only after that', async () => {
     const badge = '/api/v1/require-receipt/badge.svg';
     const before = await running.get(CONFORMANCE);
     assert.deepEqual([before.json.conformant, before.json.badge], [false, null]);
@@ -224,7 +228,11 @@ describe('require-receipt', () => {
       running.post(CONFORMANCE, { checks: outcomes }, key === undefined ? {} : { key });
     const passed = Object.fromEntries(checked.checks.map(({ name, outcome }) => [name, outcome]));
     assert.equal((await publish(passed)).status, 401);
-    assert.equal((await publish(passed, other)).status, 403, 'of an operator, who is a tenant’s');
+    assert.equal(
+      (await publish(passed, other)).status,
+      403,
+      'an operator of a tenant must not publish',
+    );
     const failed = await publish({ ...passed, replay_refused: 'failed' }, running.live);
     assert.equal(failed.json.conformant, false);
     assert.equal((await running.get(badge)).status, 404);
@@ -242,7 +250,7 @@ describe('require-receipt', () => {
     assert.equal((await running.get(`${badge}?log=sandbox`)).status, 404);
   });
 
-  it('serves others: a permit is verified by the JWKS and used up at the gate', async () => {
+  it('lets an external service verify a permit with the JWKS and use it up at the gate', async () => {
     const { json: me } = await running.get(`${GATE}/policy`, { key: running.live });
     const service = await expressService({
       log: running.gateway.logs.live.vkey,
@@ -264,11 +272,15 @@ describe('require-receipt', () => {
       url: new URL(service.url),
       permits: gateSource(running.url, other, 'agent:shop'),
     });
-    assert.equal(foreign.checks[2]?.outcome, 'failed', 'the gate of a tenant that is not believed');
+    assert.equal(
+      foreign.checks[2]?.outcome,
+      'failed',
+      'permits of an untrusted tenant are refused',
+    );
     await service.close();
   });
 
-  it('refuses a key that was revoked since, then time that has passed', async () => {
+  it('refuses a permit of a revoked key, and a permit that has expired', async () => {
     const log = running.gateway.logs.live;
     const old = receiptHeader(await permit(running.live));
     const { kid } = readHeader(old)?.receipt ?? {};
@@ -279,6 +291,6 @@ describe('require-receipt', () => {
     assert.equal(refused(await act(running.live, late)), 'receipt_expired');
     running.clock.pass(31 * 86_400_000);
     const { json } = await running.get(CONFORMANCE);
-    assert.deepEqual([json.conformant, json.badge], [false, null], 'a run of another month');
+    assert.deepEqual([json.conformant, json.badge], [false, null], 'the run is of another month');
   });
 });

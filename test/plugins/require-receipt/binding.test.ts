@@ -1,4 +1,5 @@
-// What a permit of the middleware is bound to: the act, its target and its body, as service and agent each make them.
+// A permit of the middleware is bound to the act, its target and its body; service and agent compute the same
+// binding.
 
 import assert from 'node:assert/strict';
 import Koa from 'koa';
@@ -24,7 +25,7 @@ describe('actlog/require-receipt: binding', () => {
     await keys.close();
   });
 
-  it('asks an agent for what it is doing, which the agent can check', async () => {
+  it('describes the act in the challenge, and the agent can check the description', async () => {
     const { json } = await post(`${service.url}/refunds`, BODY);
     const made = { audience: AUDIENCE, method: 'post', target: '/refunds' };
     const { gate_request } = json.required;
@@ -57,7 +58,7 @@ describe('actlog/require-receipt: binding', () => {
     assert.equal((await post(url, undefined)).status, 428);
   });
 
-  it('refuses to bind the empty object that parsers leave of a body which is not theirs', async () => {
+  it('refuses to bind the empty object that a parser leaves for a body of another type', async () => {
     const receipts = requireReceipt({ ...keys.options(), jwks: log.jwks() });
     const refund = receipts.protect(REFUND);
     const app = new Koa();
@@ -78,14 +79,18 @@ describe('actlog/require-receipt: binding', () => {
       const form = new FormData();
       form.set('amount', '12');
       const statuses = [await ask('amount 12', 'text/plain'), await ask(form)];
-      assert.deepEqual(statuses, [500, 500], 'a permit for one would be a permit for any');
+      assert.deepEqual(
+        statuses,
+        [500, 500],
+        'otherwise a permit for one body would be a permit for any',
+      );
       assert.deepEqual([await ask(undefined), await ask('{}', 'application/json')], [428, 428]);
     } finally {
       await served.close();
     }
   });
 
-  it('binds the configured members, and nothing else of the body', async () => {
+  it('binds the configured members of the body only', async () => {
     const receipts = requireReceipt({ ...keys.options(), jwks: log.jwks() });
     const refund = receipts.protect(REFUND).fetch(
       () => Response.json({ ok: true }),

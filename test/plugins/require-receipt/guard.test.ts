@@ -1,4 +1,4 @@
-// What the middleware stands on, and refuses to start with.
+// What the middleware imports, and the options that it refuses at the start.
 
 import assert from 'node:assert/strict';
 import { build } from 'esbuild';
@@ -14,7 +14,7 @@ describe('actlog/require-receipt: the guard', () => {
   });
   after(() => keys.close());
 
-  it('reports invalid options at the start, by name', () => {
+  it('reports invalid options at the start by name', () => {
     const bad = (change: object, told: RegExp): void => {
       assert.throws(() => requireReceipt({ ...keys.options(), ...change }), {
         name: 'TypeError',
@@ -50,7 +50,7 @@ describe('actlog/require-receipt: the guard', () => {
     }
   });
 
-  it('says at the start which action could not be declared', () => {
+  it('reports an invalid action at the start', () => {
     const receipts = requireReceipt(keys.options());
     receipts.protect(REFUND);
     assert.throws(() => receipts.protect(REFUND), /twice/);
@@ -69,7 +69,7 @@ describe('actlog/require-receipt: the guard', () => {
     }
   });
 
-  it('says at the start which replay store could use nothing', () => {
+  it('reports invalid options of the replay store at the start', () => {
     const bad = (change: object, told: RegExp): void => {
       const options = { service: 'https://log.example', key: 'svc_live_x', ...change };
       assert.throws(() => logReplayStore(options), { name: 'TypeError', message: told });
@@ -81,7 +81,7 @@ describe('actlog/require-receipt: the guard', () => {
     bad({ service: 'log.example' }, /^service must/);
   });
 
-  it('imports nothing of Node.js and nothing of the server', async () => {
+  it('imports nothing from Node.js and nothing from the server', async () => {
     const { metafile } = await build({
       entryPoints: [
         fileURLToPath(new URL('../../../plugins/require-receipt/middleware.ts', import.meta.url)),

@@ -1,4 +1,4 @@
-// The middleware in services of others: Express, Koa and fetch, with nothing of actlog but a JWKS that is served.
+// The middleware in external services with Express, Koa and fetch, which need only the JWKS of actlog.
 
 import assert from 'node:assert/strict';
 import type { JsonObject } from '../../../log/encoding/json.ts';
@@ -59,7 +59,7 @@ describe('actlog/require-receipt', () => {
       });
     });
 
-    it(`acts once on a permit in ${name}`, async () => {
+    it(`acts once for a permit in ${name}`, async () => {
       const url = `${service().url}/refunds`;
       const before = service().done();
       const permit = log.permit(await asked(service()));
@@ -77,7 +77,7 @@ describe('actlog/require-receipt', () => {
       assert.equal(service().done(), before + 1);
     });
 
-    it(`lets one of many with the same permit act in ${name}`, async () => {
+    it(`acts for exactly one of many concurrent requests with the same permit in ${name}`, async () => {
       const receipt = log.header(await asked(service()));
       const told = await Promise.all(
         Array.from({ length: 20 }, () => post(`${service().url}/refunds`, BODY, receipt)),
@@ -87,7 +87,7 @@ describe('actlog/require-receipt', () => {
       assert.equal(statuses.filter((status) => status === 409).length, 19);
     });
 
-    it(`refuses what does not permit in ${name}`, async () => {
+    it(`refuses receipts that are not permits in ${name}`, async () => {
       const action = await asked(service());
       const good = log.permit(action);
       const id = (good.receipt['entry_id'] as string).replace(/.$/, (last) =>
@@ -107,7 +107,7 @@ describe('actlog/require-receipt', () => {
         assert.equal(json.required.refused, refused);
       }
       const still = await post(`${service().url}/refunds`, BODY, encodePresented(good));
-      assert.equal(still.status, 200, 'what was refused has used nothing up');
+      assert.equal(still.status, 200, 'the refusals did not use the permit');
     });
 
     it(`publishes its manifest in ${name}`, async () => {

@@ -1,4 +1,4 @@
-// What a permit must be: each rule of gateway/API.md §8.2, with what breaks it and nothing else.
+// The rules for permits in gateway/API.md §8.2, each with a permit that breaks this rule only.
 
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
@@ -36,7 +36,7 @@ const trust: PermitTrust = {
   ...keysFromJwks(log.jwks(), log.origin),
 };
 
-/** What is said of it: the refusal, or null for a permit that holds. */
+/** The reason for the refusal, or null if the permit is accepted. */
 function said(
   presented: Presented,
   change: Partial<PermitTrust> = {},
@@ -48,7 +48,7 @@ function said(
 const bent = (how: Bent): Refusal | null => said(log.permit(action, how));
 
 describe('a permit', () => {
-  it('holds when it is whole, and says what it permits', () => {
+  it('is accepted with its members if every rule is met', () => {
     const presented = log.permit(action);
     const result = verifyPermit(presented, action, trust, log.ms);
     assert.ok(result.ok);
@@ -61,15 +61,15 @@ describe('a permit', () => {
     assert.ok(!('signature' in permit.statement));
   });
 
-  it('is a decision of the gate that permits', () => {
+  it('must be a decision of the gate with the outcome PERMIT', () => {
     for (const outcome of ['HOLD', 'DENY', 'SILENCE', 'permit']) {
       assert.equal(bent({ outcome }), 'not_a_permit', outcome);
     }
     assert.equal(bent({ type: 'gate.permit_use.v1' }), 'not_a_permit');
-    assert.equal(bent({ type: 'gate.decision.v1' }), null, 'of an earlier build');
+    assert.equal(bent({ type: 'gate.decision.v1' }), null, 'of an earlier release');
   });
 
-  it('is for this action: its type, its hash, and an action_ref of both', () => {
+  it('must have the type and hash of this action, and an action_ref of both', () => {
     assert.equal(bent({ preimage: { action_type: 'payment.cancel' } }), 'action_mismatch');
     assert.equal(bent({ preimage: { scope: `sha256:${'0'.repeat(64)}` } }), 'action_mismatch');
     const { receipt, preimage } = log.permit(action);
@@ -79,7 +79,7 @@ describe('a permit', () => {
     assert.equal(said({ receipt, preimage: null }), 'preimage_missing');
   });
 
-  it('is of the pinned log, and of the sandbox only where that is pinned', () => {
+  it('must be of the pinned log, and of a sandbox log only if that is pinned', () => {
     const sandbox = new GateLog('sandbox');
     const presented = sandbox.permit(action);
     assert.equal(said(presented), 'sandbox_receipt');
@@ -91,34 +91,38 @@ describe('a permit', () => {
     assert.notEqual(said(renamed), null);
   });
 
-  it('is of a trusted tenant', () => {
+  it('must be of a trusted tenant', () => {
     const presented = log.permit(action);
     assert.equal(said(presented, { tenants: ['AAAAAAAAAAAAAAAAAAAAAA'] }), 'tenant_not_accepted');
     assert.equal(said(presented, { tenants: 'any' }), null);
   });
 
-  it('is at most 900 seconds old', () => {
+  it('must be at most 900 seconds old', () => {
     const presented = log.permit(action);
     const issued = presented.receipt['issued_at_ms'] as number;
     assert.equal(said(presented, {}, issued + 900_000), null);
     assert.equal(said(presented, {}, issued + 900_001), 'receipt_expired');
-    assert.equal(said(presented, {}, issued - 60_000), null, 'clocks differ');
+    assert.equal(said(presented, {}, issued - 60_000), null, 'within the allowed clock skew');
     assert.equal(said(presented, {}, issued - 60_001), 'receipt_from_future');
   });
 
-  it('ends when the gate says that it does', () => {
+  it('ends at its permit_expires_at_ms', () => {
     const ends = log.ms + 5000;
     const presented = log.permit(action, { statement: { permit_expires_at_ms: ends } });
     assert.equal(said(presented, {}, ends), null);
     assert.equal(said(presented, {}, ends + 1), 'receipt_expired');
   });
 
-  it('is signed by a key in force', () => {
+  it('must be signed by a key in force', () => {
     const presented = log.permit(action);
     const of = (more: JsonObject): Refusal | null =>
       said(presented, keysFromJwks(log.jwks(more), log.origin));
     const seconds = Math.floor((presented.receipt['issued_at_ms'] as number) / 1000);
-    assert.equal(of({ revoked_at: seconds + 600 }), 'key_not_in_force', 'signed before or not');
+    assert.equal(
+      of({ revoked_at: seconds + 600 }),
+      'key_not_in_force',
+      'also if it was signed before the revocation',
+    );
     assert.equal(of({ revoked_index: 10_000 }), 'key_not_in_force');
     assert.equal(of({ exp: seconds + 60 }), null, 'retired since');
     assert.equal(of({ exp: seconds - 1 }), 'key_not_in_force', 'retired before');
@@ -127,7 +131,7 @@ describe('a permit', () => {
     assert.equal(of({ use: 'enc' }), 'key_unknown');
   });
 
-  it('is in the log', () => {
+  it('must be proved to be in the log', () => {
     assert.equal(bent({ unproven: true }), 'proof_missing');
     const { receipt, preimage } = log.permit(action);
     const other = log.permit(action).receipt['log'] as JsonObject;
@@ -143,10 +147,14 @@ describe('a permit', () => {
       path,
       checkpoint: place['checkpoint'] as string,
     });
-    assert.equal(said({ receipt: bare, preimage, tlog_proof }), null, 'by a tlog-proof beside it');
+    assert.equal(
+      said({ receipt: bare, preimage, tlog_proof }),
+      null,
+      'proved by a separate tlog-proof',
+    );
   });
 
-  it('is refused when any byte of what was signed is another', () => {
+  it('is refused if any signed byte is changed', () => {
     const presented = log.permit(action);
     const derived = ['entry_hash', 'permalink', 'verify_url', 'log'];
     for (const [name, value] of Object.entries(presented.receipt)) {
@@ -164,7 +172,7 @@ describe('a permit', () => {
 });
 
 describe('an action', () => {
-  it('is another one when service, method, path, query or body differ', () => {
+  it('is a different one if service, method, path, query or body differ', () => {
     const request = {
       audience: 's',
       action_type: 'a',
@@ -193,13 +201,13 @@ describe('X-Receipt', () => {
   const presented = log.permit(action);
   const value = encodePresented(presented);
 
-  it('comes back as it was, in base64url or base64, padded or not', () => {
+  it('can be read back from base64url and base64, with or without padding', () => {
     assert.deepEqual(readHeader(value), presented);
     const padded = value.padEnd(Math.ceil(value.length / 4) * 4, '=');
     assert.deepEqual(readHeader(` ${padded.replaceAll('-', '+').replaceAll('_', '/')}`), presented);
   });
 
-  it('may be a receipt alone, whose disclosures open the preimage', () => {
+  it('may be a receipt alone, whose disclosures contain the preimage', () => {
     const { receipt, preimage } = presented;
     const told = { preimage: { salt: '00'.repeat(16), value: { ...preimage } } };
     const alone = toBase64Url(utf8(JSON.stringify({ ...receipt, disclosures: told })));
@@ -207,7 +215,7 @@ describe('X-Receipt', () => {
     assert.equal(readHeader(toBase64Url(utf8(JSON.stringify(receipt))))?.preimage, null);
   });
 
-  it('carries no disclosure but the preimage', () => {
+  it('contains no disclosure but the preimage', () => {
     const { receipt, preimage } = presented;
     const disclosures = {
       preimage: { salt: '00'.repeat(16), value: { ...preimage } },
@@ -218,7 +226,7 @@ describe('X-Receipt', () => {
     assert.throws(() => receiptHeader({ receipt }), /preimage/);
   });
 
-  it('is refused when it is oversize, not base64, not JSON or too deep', () => {
+  it('is refused if it is too long, not base64, not JSON or nested too deep', () => {
     const encode = (text: string): string => toBase64Url(utf8(text));
     const { receipt, preimage } = presented;
     for (const bad of [
@@ -244,7 +252,7 @@ describe('X-Receipt', () => {
     }
   });
 
-  it('never makes the check throw, whatever it holds', () => {
+  it('with any content never makes the check throw', () => {
     fc.assert(
       fc.property(fc.jsonValue(), fc.jsonValue(), (a, b) => {
         const hostile = JSON.stringify({ receipt: { ...presented.receipt, links: a, log: b } });
@@ -255,7 +263,7 @@ describe('X-Receipt', () => {
     );
   });
 
-  it('names an act by the published profile', () => {
+  it('has the action_ref of the published profile', () => {
     // Vector of action-ref-v1-ms.
     const ref = '10d8a38c01d8672176aa6e5209a368fde3e1831640d69e15283142b35880c2c1';
     const preimage = {

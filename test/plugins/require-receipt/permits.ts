@@ -1,4 +1,4 @@
-// A gate's log for tests: permits for whatever action is asked, whole, and bent in exactly one way.
+// A log with a gate for tests: it issues valid permits for any action, and permits with exactly one fault.
 
 import { native } from '../../../log/crypto/native.ts';
 import { toHex, utf8 } from '../../../log/encoding/bytes.ts';
@@ -12,7 +12,7 @@ import type { Presented } from '../../../plugins/require-receipt/header.ts';
 import { CHECKPOINT_KEY, Forge, RECEIPT_KEY, TENANT } from '../../support/forge.ts';
 import type { Bend } from '../../support/forge.ts';
 
-/** How a permit differs from one that holds. */
+/** The fault of a permit. */
 export interface Bent extends Bend {
   readonly type?: string;
   readonly outcome?: string;
@@ -21,7 +21,7 @@ export interface Bent extends Bend {
   readonly unproven?: boolean;
 }
 
-/** A log with a gate, by its kind. */
+/** A log with a gate, by the kind of log. */
 export class GateLog {
   readonly #forge: Forge;
 
@@ -45,7 +45,7 @@ export class GateLog {
     return this.#forge.ms;
   }
 
-  /** The JWKS as a service of actlog serves it, with members of the key that a test adds. */
+  /** The JWKS as actlog serves it, with additional members of the key. */
   jwks(more: JsonObject = {}): JsonObject {
     const { kty, crv, x } = RECEIPT_KEY.jwk;
     const { origin } = this;
@@ -54,7 +54,7 @@ export class GateLog {
     return { keys: [key] };
   }
 
-  /** A permit for the action, as an agent holds it. */
+  /** A permit for the action, as its agent holds it. */
   permit(
     { action_type, action_hash }: Pick<Action, 'action_type' | 'action_hash'>,
     bent: Bent = {},
@@ -92,7 +92,7 @@ export class GateLog {
   }
 }
 
-/** A permit with other members of its receipt; the signature is then no longer its own. */
+/** A permit with changed members of its receipt, which the signature no longer covers. */
 export const altered = (
   { receipt, ...more }: Presented,
   change: Readonly<Record<string, Json>>,

@@ -1,4 +1,5 @@
-// A refund that services of others protect: the log that permits it, the JWKS that they fetch, and requests for it.
+// A refund that external services protect: the log that issues permits, the JWKS that the services fetch, and
+// requests.
 
 import type { Json, JsonObject } from '../../../log/encoding/json.ts';
 import type { GuardOptions } from '../../../plugins/require-receipt/middleware.ts';
@@ -8,11 +9,11 @@ import { listening } from '../../support/listening.ts';
 import type { Service } from './services.ts';
 import type { Body } from '../../support/body.ts';
 
-/** The gate's log, whose permits they take. */
+/** The log of the gate whose permits the services accept. */
 export const log = new GateLog();
 /** The body of the act. */
 export const BODY = { order: 'A-7', amount: 12.5 };
-/** Who the services say that they are. */
+/** The audience that the services declare. */
 export const AUDIENCE = 'https://shop.example';
 
 /** An answer of a service. */
@@ -22,7 +23,7 @@ export interface Told {
   readonly json: Body;
 }
 
-/** Asks for it, with or without a body and a permit. */
+/** Requests the refund, with or without a body and a permit. */
 export async function post(url: string, body: Json | undefined, receipt?: string): Promise<Told> {
   const response = await fetch(url, {
     method: 'POST',
@@ -37,7 +38,7 @@ export async function post(url: string, body: Json | undefined, receipt?: string
   return { status: response.status, headers: response.headers, json };
 }
 
-/** What the challenge asks for, as an action to permit. */
+/** The action that the challenge asks a permit for. */
 export async function asked(
   service: Service,
   body: Json = BODY,
@@ -47,11 +48,11 @@ export async function asked(
   return { action_type: action, action_hash };
 }
 
-/** A JWKS that is served, and the options of a service that trusts it. */
+/** A served JWKS, and the options of a service that trusts it. */
 export class Keys {
-  /** What is served. */
+  /** The document that is served. */
   jwks: JsonObject = log.jwks();
-  /** How often it was asked for. */
+  /** The number of requests for it. */
   fetched = 0;
   readonly #served: Awaited<ReturnType<typeof listening>>;
 

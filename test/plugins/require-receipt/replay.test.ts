@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { memoryReplayStore } from '../../../plugins/require-receipt/middleware.ts';
 
 describe('the replay store in memory', () => {
-  it('forgets what has ended, and refuses rather than forget what has not', () => {
+  it('forgets expired permits, and refuses new ones rather than forget others', () => {
     let now = 0;
     const store = memoryReplayStore({ max: 2, now: () => now });
     assert.equal(store.use('a', 1000), true);

@@ -1,5 +1,5 @@
-// Services of a few lines that protect an act, as others would write them: Express, Koa, and a fetch handler. Each
-// counts how often the act was done.
+// Small services that protect an act as users would write them, with Express, Koa and a fetch handler. Each counts
+// how often the act was done.
 
 import { text } from 'node:stream/consumers';
 import express from 'express';
@@ -13,9 +13,9 @@ import type {
 import { listening } from '../../support/listening.ts';
 import type { Listening } from '../../support/listening.ts';
 
-/** A service that listens. */
+/** A listening service. */
 export interface Service extends Listening {
-  /** Acts that were done. */
+  /** The number of acts done. */
   done(): number;
 }
 
@@ -43,7 +43,7 @@ export async function expressService(options: GuardOptions): Promise<Service> {
   app.get('/.well-known/agent-actions.json', (_req, res) => {
     res.json(receipts.manifest());
   });
-  // Quiet: the stack of an expected error is nothing to print.
+  // The stack of an expected error is not printed.
   app.use(((_error, _req, res, _next) => {
     res.status(500).end();
   }) as express.ErrorRequestHandler);
@@ -80,7 +80,7 @@ export async function fetchService(options: GuardOptions): Promise<Service> {
     await request.json();
     return Response.json({ ok: true, under: permit.entry_id });
   });
-  // What runs fetch handlers elsewhere is the platform; here it is a few lines over node:http.
+  // Elsewhere the platform calls the fetch handler; here a server of node:http does.
   const served = await listening((incoming, outgoing) => {
     const answer = async (): Promise<void> => {
       const { method = 'GET', url = '/' } = incoming;

@@ -1,4 +1,4 @@
-// Where the middleware gets its keys, and what it does without them: nothing is permitted.
+// How the middleware gets its keys. Without keys it permits nothing.
 
 import assert from 'node:assert/strict';
 import {
@@ -20,14 +20,14 @@ describe('actlog/require-receipt: trusted keys', () => {
   });
   after(() => keys.close());
 
-  it('gives up on keys that do not come', async () => {
+  it('stops waiting for keys after the timeout', async () => {
     const silent = await listening(() => undefined);
     const source = trustedKeys(`${silent.url}/jwks.json`, { timeout_ms: 50 });
     await assert.rejects(source.of(log.origin, RECEIPT_KEY.kid), /cannot be fetched/);
     await silent.close();
   });
 
-  it('asks for the keys once, and again for one that it does not know', async () => {
+  it('fetches the keys once, and again for an unknown key id, but not at each request', async () => {
     const before = keys.fetched;
     const source = trustedKeys(keys.url);
     const found = await Promise.all([1, 2, 3].map(() => source.of(log.origin, RECEIPT_KEY.kid)));
@@ -38,10 +38,10 @@ describe('actlog/require-receipt: trusted keys', () => {
     assert.equal(keys.fetched, before + 1);
     await source.of(log.origin, 'unknown');
     await source.of(log.origin, 'unknown');
-    assert.ok(keys.fetched <= before + 2, 'strangers cannot make it ask at will');
+    assert.ok(keys.fetched <= before + 2, 'unknown key ids do not cause a fetch each');
   });
 
-  it('permits nothing while the keys cannot be fetched, or the store does not answer', async () => {
+  it('permits nothing while the keys cannot be fetched or the replay store fails', async () => {
     const closed = await listening((_request, response) => response.writeHead(503).end());
     const receipt = log.header(
       actionOf({ ...REFUND, audience: AUDIENCE, target: '/refunds', fields: BODY }),
@@ -64,7 +64,7 @@ describe('actlog/require-receipt: trusted keys', () => {
     await storeless.close();
   });
 
-  it('is not fooled by a revoked key that it has just heard of', async () => {
+  it('refuses a key that the JWKS it has just fetched marks as revoked', async () => {
     const service = await koaService(keys.options());
     const receipt = log.header(await asked(service));
     keys.jwks = log.jwks({ revoked_at: 1, revoked_index: 1 });
@@ -74,7 +74,7 @@ describe('actlog/require-receipt: trusted keys', () => {
     await service.close();
   });
 
-  /** A JWKS of another log, with a key of another purpose beside it. */
+  /** A JWKS of another log, with a key of another purpose. */
   const [key] = log.jwks()['keys'] as readonly JsonObject[];
   const OTHER = 'log.example/log/live/2';
   const others = {
@@ -86,12 +86,12 @@ describe('actlog/require-receipt: trusted keys', () => {
     `, "hook" of "${log.origin}" for "webhook", "a\\nb" of no log`,
   ].join('');
 
-  it('takes no key of another purpose for one that signs receipts', () => {
+  it('accepts no key of another purpose for receipts', () => {
     assert.deepEqual(keysFromJwks(log.jwks({ purpose: 'webhook' }), log.origin).keys, []);
     assert.equal(keysFromJwks(log.jwks(), log.origin).keys.length, 1);
   });
 
-  it('does not start with a document that lacks the pinned log', () => {
+  it('refuses to start with a document that lacks the pinned log', () => {
     const start = (jwks: JsonObject) => () => requireReceipt({ ...keys.options(), jwks });
     const message = `jwks does not hold: the JWKS ${told}`;
     assert.throws(start(others), { name: 'TypeError', message });
@@ -101,7 +101,7 @@ describe('actlog/require-receipt: trusted keys', () => {
     assert.doesNotThrow(start(log.jwks()));
   });
 
-  it('says before the first act that the pinned log is missing, or that nothing answers', async () => {
+  it('reports before the first act that the pinned log is missing or the JWKS cannot be fetched', async () => {
     keys.jwks = others;
     const warned: string[] = [];
     const options = { ...keys.options(), warn: (line: string) => warned.push(line) };
@@ -133,7 +133,7 @@ describe('actlog/require-receipt: trusted keys', () => {
         }
         assert.equal(service.done(), 0);
         assert.deepEqual(warned, [`the JWKS at ${keys.url} ${told}`]);
-        // The key comes; what asks again waits for the cooldown, which is moved over here.
+        // A new fetch waits for the cooldown; the clock is moved past it.
         keys.jwks = log.jwks();
         performance.now = () => now.call(performance) + 6000;
         assert.equal((await ask()).status, 200);

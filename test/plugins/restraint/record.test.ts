@@ -49,7 +49,7 @@ const membersOf = (
 
 describe('restraintReceiptRef', () => {
   for (const { name, preimage, canonical: text, restraint_receipt_ref } of vectors) {
-    it(`is that of the vector ${name}`, () => {
+    it(`matches the vector ${name}`, () => {
       assert.equal(canonical(preimage), text);
       assert.equal(restraintReceiptRef(preimage), restraint_receipt_ref);
     });
@@ -57,7 +57,7 @@ describe('restraintReceiptRef', () => {
 });
 
 describe('restraintDraft', () => {
-  it('names the decision before it in its group', () => {
+  it('names the preceding decision of its group', () => {
     const group = [{ type: 'gate.decision.v3', entry_id: DECISION }];
     const members = membersOf({ decision: 'gate.decision.v3' }, at(group));
     assert.equal(members['decision_id'], DECISION);
@@ -65,7 +65,7 @@ describe('restraintDraft', () => {
     assert.equal(members['surface'], undefined);
   });
 
-  it('is its own decision if no other precedes it, and then it is the attempt', () => {
+  it('is its own decision if none precedes it, and is then the attempt on its surface', () => {
     const members = membersOf({ cause: CAUSES.HOLD, entity: 'acme', surface: 'pay' });
     assert.equal(members['decision_id'], OWN);
     assert.deepEqual(
@@ -74,7 +74,7 @@ describe('restraintDraft', () => {
     );
   });
 
-  it('takes no surface behind a decision, and no decision that is not there', () => {
+  it('refuses a surface beside a decision, and a decision that does not exist', () => {
     assert.throws(() => membersOf({ decision: 'gate.decision.v3', entity: 'a', surface: 'pay' }));
     assert.throws(() => membersOf({ decision: 'gate.decision.v3' }));
   });

@@ -19,7 +19,7 @@ const REFRAINED = { action_not_taken: 'premium refund', decision_reason: 'under 
 let api: RestraintApi;
 let host: PluginHost;
 
-/** Re-evaluates classifications, as a plugin that made them would. */
+/** Re-evaluates classifications, as the plugin that made them would. */
 const judge = definePlugin({
   contract: 1,
   name: 'judge',
@@ -74,7 +74,7 @@ describe('restraint', () => {
       `${String(receipt.origin)}#${String(receipt.index)}:${String(receipt.entry_hash)}`,
     );
     assert.equal(shown.verify_url, receipt.verify_url);
-    assert.equal(shown.decision_id, receipt.entry_id, 'nobody else decided');
+    assert.equal(shown.decision_id, receipt.entry_id, 'there is no other decision');
     assert.equal(shown.restraint_receipt_ref, restraintReceiptRef(shown));
     assert.ok(shown.does_not_assert.length > 0);
     assert.deepEqual([receipt.toll, receipt.toll_micro_usd], ['restraint', 150_000]);
@@ -85,7 +85,7 @@ describe('restraint', () => {
     assert.equal(receipt.disclosures.decision_reason.value, 'under review');
   });
 
-  it('is a duty only where the context says so, and evidenced only with a proof', async () => {
+  it('is a duty only if the context says so, and evidenced only with a proof', async () => {
     const of = async (body: object): Promise<unknown[]> => {
       const { deontic_modality, strength } = (await refrain(body)).json.restraint;
       return [deontic_modality, strength];
@@ -93,18 +93,18 @@ describe('restraint', () => {
     const duty = { opportunity_context: { deontic_modality: 'OBLIGATORY_REFRAIN' } };
     assert.deepEqual(await of(duty), ['OBLIGATORY_REFRAIN', 'asserted']);
     const forbidden = { opportunity_context: { deontic_modality: 'FORBIDDEN' } };
-    assert.deepEqual(await of(forbidden), ['OMISSIBLE', 'asserted'], 'only a gate forbids');
+    assert.deepEqual(await of(forbidden), ['OMISSIBLE', 'asserted'], 'only a gate can forbid');
     assert.deepEqual(await of({ capability_proof: { token: 'x' } }), ['OMISSIBLE', 'evidenced']);
   });
 
-  it('is the attempt on its surface', async () => {
+  it('is an attempt on its surface', async () => {
     await served.publish({ entity: 'refrainer', surfaces: ['offer_extend'] });
     const { json } = await refrain({ entity: 'refrainer', surface: 'offer_extend' });
     assert.equal(json.restraint.surface_declared, true);
     const keys = json.receipt.links.map(({ key }: { key: readonly string[] }) => key[0]);
     assert.ok(keys.includes('surface'));
     const alone = await refrain({});
-    assert.equal(alone.json.restraint.entity, 'refrainer', 'the only one of the tenant');
+    assert.equal(alone.json.restraint.entity, 'refrainer', 'the only entity of the tenant');
     const undeclared = await refrain({ entity: 'refrainer', surface: 'other' });
     assert.equal(undeclared.json.restraint.surface_declared, false);
     const foreign = await refrain({ entity: 'refrainer' }, served.other);
@@ -113,7 +113,7 @@ describe('restraint', () => {
     assert.deepEqual(problem(nobody), [400, 'parameter_missing', 'entity']);
   });
 
-  it('adds what would have happened to an atom, for one toll', async () => {
+  it('adds the act that would have happened to an atom, for one toll', async () => {
     const context = { opportunity_context: { would_have_happened: 'zebra refund' } };
     const { status, json } = await post('/tcb/restraint-atom', { ...REFRAINED, ...context });
     assert.equal(status, 200);
@@ -131,7 +131,7 @@ describe('restraint', () => {
     assert.equal(bare.counterfactual.counterfactual, 'UNDETERMINED');
   });
 
-  it('re-evaluates decisions of the caller by the rules of their plugin', async () => {
+  it('re-evaluates decisions of the caller with the rules of their plugin', async () => {
     const { json: decided } = await post('/api/v1/classify', { message: 'Schedule the interview' });
     const replay = (body: object, key?: string): Promise<Answer> =>
       post('/tcb/counterfactual-replay', body, key);
@@ -171,7 +171,7 @@ describe('restraint', () => {
     ]);
   });
 
-  it('seals what a session holds, with proofs, and holds it', async () => {
+  it('seals the entries of a session with proofs, and places them on hold', async () => {
     const first = (await refrain({ session_id: 'matter' })).json.receipt as JsonObject;
     const second = (await refrain({ session_id: 'matter' })).json.receipt as JsonObject;
     const apart = (await refrain({ session_id: 'other' })).json.receipt as JsonObject;
@@ -204,10 +204,14 @@ describe('restraint', () => {
     assert.equal(await api.holdOver('live', first), null);
     const theirs = (await refrain({ session_id: 'matter' }, served.other)).json
       .receipt as JsonObject;
-    assert.equal(await api.holdOver('sandbox', theirs), null, 'another tenant, another session');
+    assert.equal(
+      await api.holdOver('sandbox', theirs),
+      null,
+      'the session of another tenant is a different one',
+    );
   });
 
-  it('seals many sessions, whatever their names begin with', async () => {
+  it('seals many sessions, with any first character of their names', async () => {
     const session_ids = Array.from({ length: 100 }, (_, i) => `s${String(i)}`);
     const { status, json } = await post('/api/v1/spoliation-seal', {
       trigger_event: 'x',
@@ -217,7 +221,7 @@ describe('restraint', () => {
     assert.equal(json.seal.subject_sessions.length, 100);
   });
 
-  it('holds a window of everything where no session is named', async () => {
+  it('places a window of all entries on hold if the request names no session', async () => {
     const key = served.other;
     const { json: acted } = await refrain({ session_id: 'later' }, key);
     const now = acted.receipt.issued_at_ms as number;
@@ -231,7 +235,7 @@ describe('restraint', () => {
     assert.deepEqual(problem(turned), [400, 'parameter_invalid', 'from_ms']);
   });
 
-  it('replays all of them by Idempotency-Key, seals with their proofs', async () => {
+  it('replays each answer by Idempotency-Key, seals with their proofs', async () => {
     for (const [path, body, alias] of [
       ['/api/v1/restraint', REFRAINED, '/v1/restraint'],
       ['/tcb/restraint-atom', REFRAINED, '/tcb/restraint-atom'],
@@ -245,7 +249,7 @@ describe('restraint', () => {
     }
   });
 
-  it('refuses what is malformed, always with the envelope', async () => {
+  it('refuses malformed bodies with the error envelope', async () => {
     const long = 'x'.repeat(513);
     for (const [body, code, param] of [
       [{ action_not_taken: undefined }, 'parameter_missing', 'action_not_taken'],
@@ -279,7 +283,7 @@ describe('restraint', () => {
     }
   });
 
-  it('takes fractions and hostile text in what it commits to', async () => {
+  it('accepts fractions and hostile text in members that it commits to', async () => {
     for (const text of ['\u0000', '\u202e', '__proto__', '\u{10ffff}']) {
       const answer = await refrain({
         ...{ action_not_taken: text, session_id: text },

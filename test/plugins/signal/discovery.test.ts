@@ -1,4 +1,4 @@
-// /.well-known/x402 in the shape that x402scan reads.
+// /.well-known/x402 in the form that x402scan reads.
 
 import assert from 'node:assert/strict';
 import { readCatalog } from '../../../plugins/contract/index.ts';
@@ -12,7 +12,7 @@ describe('plugins/signal', () => {
   });
   after(() => running.close());
 
-  it('lists absolute addresses of resources, with the toll of each', async () => {
+  it('lists absolute URLs of resources, each with its toll', async () => {
     const { json, headers } = await running.get('/.well-known/x402');
     assert.match(headers.get('content-type') ?? '', /^application\/json/);
     assert.equal(json.version, 1);
@@ -30,7 +30,7 @@ describe('plugins/signal', () => {
     }
   });
 
-  it('says of each fee of the layer whether it is metered, and by which acts', async () => {
+  it('says for each fee of the layer whether it is metered, and for which acts', async () => {
     const routes = running.gateway.routes().map(({ method, path }) => `${method} ${path}`);
     for (const path of ['/signal/signal-catalog.json', '/api/v1/stack/catalog']) {
       const { fees, signal_fees = fees, metering } = (await running.get(path)).json;
@@ -42,7 +42,7 @@ describe('plugins/signal', () => {
     }
   });
 
-  it('has no proofs where none are set', async () => {
+  it('has no ownership proofs if none are configured', async () => {
     const plain = await run();
     try {
       const { json } = await plain.get('/.well-known/x402');
@@ -52,7 +52,7 @@ describe('plugins/signal', () => {
     }
   });
 
-  it('does not start with something else for a proof', async () => {
+  it('refuses to start with an invalid ownership proof', async () => {
     await assert.rejects(run({ X402_OWNERSHIP_PROOFS: 'mine' }), /X402_OWNERSHIP_PROOFS/);
   });
 });

@@ -1,4 +1,5 @@
-// GET /signal/patterns.json: sums over tenants and logs, of closed weeks, nothing below ten. gateway/API.md §6.6.
+// GET /signal/patterns.json: sums over tenants and logs for closed weeks, without sums below ten. gateway/API.md
+// §6.6.
 
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
@@ -44,13 +45,13 @@ describe('the pattern feed', function () {
   });
   after(() => running.close());
 
-  it('has nothing of a week that is not over', async () => {
+  it('shows no week before it has ended', async () => {
     const { schema, minimum_acts, data, has_more, next_cursor } = await patterns();
     assert.deepEqual([schema, minimum_acts], ['svc-signal-patterns-v1', 10]);
     assert.deepEqual([data, has_more, next_cursor], [[], false, null]);
   });
 
-  it('sums a closed week over tenants and logs, and shows nothing below ten', async () => {
+  it('sums a closed week over tenants and logs, and shows no sum below ten', async () => {
     running.clock.pass(WEEK_MS);
     await classify(one, 10, { message: TEN, domain: 'hiring' });
     const { data } = await patterns();
@@ -63,7 +64,7 @@ describe('the pattern feed', function () {
     );
   });
 
-  it('names no tenant and is the same for everybody', async () => {
+  it('names no tenant, and is the same for every caller', async () => {
     const bare = await running.get(PATH);
     const keyed = await running.get(PATH, { key: one });
     assert.equal(bare.text, keyed.text);
@@ -71,11 +72,11 @@ describe('the pattern feed', function () {
     assert.equal(bare.headers.get('cache-control'), 'no-cache');
   });
 
-  it('keeps the sandbox apart', async () => {
+  it('is separate for the sandbox', async () => {
     assert.deepEqual((await patterns('?log=sandbox')).data, []);
   });
 
-  it('filters by week, domain and rule, and pages', async () => {
+  it('filters by week, domain and rule, and has pages', async () => {
     const { data } = await patterns();
     const [{ week, rule_id }] = data;
     for (const [query, found] of [

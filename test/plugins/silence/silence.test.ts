@@ -1,4 +1,4 @@
-// POST /silence-receipt: its numbers are those that the log proves. gateway/API.md §7.8, §9.5.
+// POST /silence-receipt: the log proves the numbers of the receipt. gateway/API.md §7.8, §9.5.
 
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
@@ -25,13 +25,13 @@ describe('POST /silence-receipt', () => {
       { session_id, context: 'nothing was sent', ...more },
       { key, headers: unhurried },
     );
-  /** Without waiting: the proof reaches as far as the newest checkpoint does. */
+  /** Without waiting: the proof ends at the newest checkpoint. */
   const atOnce = async (session_id: string) =>
     ok(await running.post('/silence-receipt', { session_id, context: 'x' }, { key: running.live }));
   const later = (entry_id: string, headers = {}) =>
     running.get(`/silence-receipt/${entry_id}`, { headers });
 
-  it('says what a session holds, and since when it is silent', async () => {
+  it('counts the entries of a session, and says since when it is silent', async () => {
     const first = await classify('talk');
     await classify('other');
     const last = await classify('talk');
@@ -48,7 +48,7 @@ describe('POST /silence-receipt', () => {
     assert.match(json.does_not_assert.join('\n'), /acts logged under another .* or log$/m);
   });
 
-  it('ends its window when the request arrives, and waits for a proof that reaches there', async () => {
+  it('ends its window when the request arrives, and waits for a proof up to that time', async () => {
     await classify('window');
     running.clock.pass(6000);
     const arrived = running.clock.wall();
@@ -58,7 +58,7 @@ describe('POST /silence-receipt', () => {
     assert.equal(said.coverage, 'UNDECLARED');
   });
 
-  it('is pending where the proof ends before the window, and has the later proof', async () => {
+  it('is pending if the proof ends before the window, and later has a proof of the whole window', async () => {
     await classify('pending');
     await silence('pending');
     const log = running.gateway.logs.live;
@@ -85,14 +85,14 @@ describe('POST /silence-receipt', () => {
     assert.equal((await later(first.receipt.entry_id)).json.silence.entries_in_window, 1);
   });
 
-  it('covers what was answered a moment before', async () => {
+  it('counts an entry that was acknowledged just before', async () => {
     for (let count = 1; count <= 5; count += 1) {
       await classify('quick');
       assert.equal((await silence('quick')).json.silence.entries_in_window, count);
     }
   });
 
-  it('knows a session that has no entries', async () => {
+  it('accepts a session without entries', async () => {
     const { entries_in_window, window_from_ms, last_index, silent_since_ms } = (
       await silence('never')
     ).json.silence;
@@ -102,7 +102,7 @@ describe('POST /silence-receipt', () => {
     );
   });
 
-  it('is an entry about the chain, and not on it', async () => {
+  it('is an entry about the chain of the session, but not on it', async () => {
     await classify('spoken');
     const { json } = await silence('spoken');
     const statement = JSON.parse(running.gateway.logs.live.entry(json.receipt.index) ?? '');
@@ -113,11 +113,11 @@ describe('POST /silence-receipt', () => {
     assert.equal(
       (await silence('spoken')).json.silence.entries_in_window,
       1,
-      'a silence receipt breaks no silence',
+      'a silence receipt does not end the silence',
     );
   });
 
-  it('commits to the context and names where the log proves the numbers', async () => {
+  it('commits to the context, and links the proof of its numbers', async () => {
     await classify('proved');
     const { json } = await silence('proved', { context: 'zebra context', domain: 'zebra domain' });
     assert.doesNotMatch(running.gateway.logs.live.entry(json.receipt.index) ?? '', /zebra/);
@@ -129,14 +129,14 @@ describe('POST /silence-receipt', () => {
     assert.equal(document.json.entries[0].index, json.silence.last_index);
   });
 
-  it('keeps the public session apart from a tenant’s own', async () => {
+  it('keeps sessions of the public tenant separate from those of a tenant', async () => {
     await classify('mine');
     const answer = await running.post('/silence-receipt', { session_id: 'mine', context: 'x' });
     assert.equal(answer.status, 200, answer.text);
     assert.equal(answer.json.silence.entries_in_window, 0);
   });
 
-  it('takes a session whatever its name in the log begins with', async () => {
+  it('accepts a session with any first character of its name in the log', async () => {
     const { tenants, logs } = running.gateway;
     const caller = tenants.anonymous(logs.live, '127.0.0.1');
     const ids = Array.from({ length: 2000 }, (_, i) => `session-${String(i)}`);
@@ -146,7 +146,7 @@ describe('POST /silence-receipt', () => {
     assert.match(answer.json.silence.session_ref, /^[-_]/);
   });
 
-  it('replays from its entry, however much has come since', async () => {
+  it('replays the same answer from its entry after further entries', async () => {
     const headers = { 'Idempotency-Key': 'silence-1' };
     const ask = () =>
       running.post(
@@ -167,7 +167,7 @@ describe('POST /silence-receipt', () => {
       const { origin, vkey } = log();
       return { origin, vkey, keys: log().receiptKeys().map(trustedKeyOf) };
     };
-    /** What a third party asks, who has the receipt. */
+    /** The question of a third party that has the receipt. */
     const verified = (json: Answer['json']): AbsenceResult => {
       const { session_ref, silent_since_ms, covered_to_ms } = json.silence;
       const key: ChainKey = ['session', session_ref];
@@ -177,7 +177,7 @@ describe('POST /silence-receipt', () => {
       });
     };
 
-    it('verifies offline, counts what the receipt counts, and is what the entry commits to', async () => {
+    it('is valid offline, counts as the receipt does, and has the digest in the entry', async () => {
       await classify('whole');
       await classify('whole');
       const { json } = await silence('whole');
@@ -193,13 +193,13 @@ describe('POST /silence-receipt', () => {
       assert.equal(json.receipt.document_sha256, digest);
     });
 
-    it('shows that a session has nothing', async () => {
+    it('shows that a session has no entries', async () => {
       const { json } = await silence('nothing at all');
       assert.equal(verified(json).verdict, 'ABSENT');
       assert.equal(json.silence.coverage, 'NO_WINDOW');
     });
 
-    it('is refused for another session, and once a byte of it has changed', async () => {
+    it('is refused for another session, and if a byte of it was changed', async () => {
       await classify('one');
       await classify('two');
       const { json } = await silence('one');
@@ -212,27 +212,27 @@ describe('POST /silence-receipt', () => {
     });
   });
 
-  describe('heartbeats of the session’s entity', () => {
+  describe('heartbeats of the entity of the session', () => {
     const entity = 'silent-bot';
     const post = async (path: string, body: object): Promise<Answer['json']> => {
       return ok(await running.post(path, body, { key: running.live }));
     };
     const beat = (surface: string): Promise<Answer['json']> =>
       post('/api/v1/astl/heartbeat', { entity, surface });
-    /** Time passes: log times of one millisecond would be one moment. */
+    /** Entries must have different times: one millisecond would be one instant. */
     const pass = (ms: number): void => {
       running.clock.pass(ms);
     };
     const coverage = async (session_id: string): Promise<Answer['json']> =>
       (await silence(session_id)).json.silence;
 
-    it('are none without an entity', async () => {
+    it('are null without an entity', async () => {
       await classify('unclaimed');
       const { coverage: said, heartbeats } = await coverage('unclaimed');
       assert.deepEqual([said, heartbeats], ['UNDECLARED', null]);
     });
 
-    it('cover a silence that one unbroken run reaches over on each surface', async () => {
+    it('cover a silence if each surface has one unbroken run over it', async () => {
       await post('/api/v1/astl/publish', {
         entity,
         surfaces: ['chat', 'tool_call'],
@@ -266,7 +266,7 @@ describe('POST /silence-receipt', () => {
       assert.equal(last.entity, entity);
     });
 
-    it('are not said to cover a silence whose proof ends before it', async () => {
+    it('do not cover a silence whose proof ends before its window', async () => {
       const { silence: said } = await atOnce('covered');
       assert.ok(said.covered_to_ms < said.window_to_ms);
       assert.equal(said.coverage, 'PENDING');
@@ -274,24 +274,24 @@ describe('POST /silence-receipt', () => {
       assert.deepEqual(surfaces, ['PENDING', 'PENDING']);
     });
 
-    it('do not cover one in which they stopped', async () => {
+    it('do not cover a silence in which they stopped', async () => {
       pass(10_800_000);
       const { coverage: said, heartbeats } = await coverage('covered');
       assert.equal(said, 'UNDERSAMPLED');
       assert.equal(heartbeats.surfaces[0].interval_ms, 3_600_000);
       await beat('chat');
       await beat('tool_call');
-      assert.equal((await coverage('covered')).coverage, 'UNDERSAMPLED', 'a run that began anew');
+      assert.equal((await coverage('covered')).coverage, 'UNDERSAMPLED', 'the run began anew');
     });
 
-    it('count only while a manifest declared the surface', async () => {
+    it('count only while a manifest declares the surface', async () => {
       const before = await coverage('talk');
       assert.equal(before.coverage, 'UNDECLARED', 'the manifest is newer than the silence');
       assert.equal(before.heartbeats.surfaces_declared, 2);
     });
   });
 
-  it('needs its members', async () => {
+  it('requires its members', async () => {
     const answer = await running.post('/silence-receipt', { session_id: 'x' });
     assert.equal(codeOf(answer, 400), 'parameter_missing');
     assert.equal(answer.json.error.param, 'context');

@@ -63,23 +63,23 @@ const OF_GROUPS_AND_SECRETS_LAWFUL = [
   "How do I reset my grandmother's password? She asked me to.",
 ];
 
-describe('requests for harm', () => {
+describe('requests for instructions to harm', () => {
   const engine = loadEngine();
   const harmRules = (text: string): string[] =>
     engine.classify(text, 'general').rule_ids.filter((id) => id.startsWith('general.harm_'));
 
-  it('are found by a rule', () => {
+  it('match a rule', () => {
     for (const text of HARMFUL) {
       assert.equal(engine.classify(text, 'general').classification, 'VIOLATION', text);
       assert.notDeepEqual(harmRules(text), [], text);
     }
   });
 
-  it('are distinguished from lawful ones in the same words', () => {
+  it('are distinguished from lawful requests in the same words', () => {
     for (const text of LAWFUL) assert.deepEqual(harmRules(text), [], text);
   });
 
-  it('may be against a group or for the secrets of others', () => {
+  it('may concern a group of people or the secrets of others', () => {
     for (const [text, rule] of Object.entries(OF_GROUPS_AND_SECRETS))
       assert.ok(engine.classify(text, 'general').rule_ids.includes(rule), text);
     const rules = new Set(Object.values(OF_GROUPS_AND_SECRETS));

@@ -16,13 +16,13 @@ const classes = fc.array(fc.uniqueArray(fc.oneof(word, stem, phrase), { maxLengt
   minLength: 1,
   maxLength: 40,
 });
-/** `zzz` is in no table but for its stem, `yyy` in none. */
+/** `zzz` is in the table only through its stem, and `yyy` is in no table. */
 const texts = fc.array(fc.array(fc.constantFrom(...WORDS, 'zzz', 'yyy'), { maxLength: 30 }), {
   minLength: 1,
   maxLength: 4,
 });
 
-/** Class and length for each class that stands at a word, sorted. */
+/** Class and length of each class that begins at a word, sorted. */
 function marked({ places, lists }: Marks, at: number): string[] {
   const place = places[at] ?? 0;
   const found: string[] = [];
@@ -31,7 +31,10 @@ function marked({ places, lists }: Marks, at: number): string[] {
   return found.sort();
 }
 
-/** The same, entry by entry. A class stands once at a word by itself, and once for each of its phrases. */
+/**
+ * The same from a search of all entries: a class occurs once at a word for the word itself, and once for each of its
+ * phrases.
+ */
 function expected(tables: readonly (readonly string[])[], text: readonly string[], at: number) {
   const own = text[at] ?? '';
   return tables
@@ -43,7 +46,7 @@ function expected(tables: readonly (readonly string[])[], text: readonly string[
         (entry) =>
           entry.includes(' ') && text.slice(at, at + entry.split(' ').length).join(' ') === entry,
       );
-      // An unknown word has a class once for each of its stems: they are not gathered beforehand.
+      // For an unknown word, each of its stems yields the class again; duplicates are not removed.
       const times = WORDS.includes(own) ? Math.min(1, single.length) : single.length;
       return [
         ...new Array<string>(times).fill(`${String(cls)} x1`),
@@ -54,7 +57,7 @@ function expected(tables: readonly (readonly string[])[], text: readonly string[
 }
 
 describe('classes of words', () => {
-  it('are marked where their words, stems and phrases occur, text after text', () => {
+  it('are marked at each word, stem and phrase, in each of several texts', () => {
     fc.assert(
       fc.property(classes, texts, (tables, several) => {
         const vocabulary = new Vocabulary(new Map());
