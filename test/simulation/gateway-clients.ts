@@ -271,6 +271,11 @@ export class GatewayClients extends GatewayProcess {
       );
   }
 
+  /** Whether a change of a key is not answered yet: its tenant may have no key to send a request with. */
+  protected get changingKeys(): boolean {
+    return this.#issuing.size > 0 || this.keys.some(({ state }) => state === 'changing');
+  }
+
   protected issue(serving: Serving, tenant: number): void {
     if (this.#issuing.has(tenant)) return;
     this.#issuing.add(tenant);

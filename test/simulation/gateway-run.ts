@@ -300,7 +300,8 @@ export class GatewayRun extends GatewayTenants {
     if (!(await world.until(() => live.health().writable, PATIENCE_MS))) {
       throw new Broken('not writable', live.health().reason ?? '');
     }
-    const settled = (): boolean => this.asked.every(({ state }) => state !== 'sent');
+    const settled = (): boolean =>
+      !this.changingKeys && this.asked.every(({ state }) => state !== 'sent');
     for (let tries = 0; tries < 20; tries += 1) {
       this.retry(serving);
       await world.until(settled, PATIENCE_MS);
