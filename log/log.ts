@@ -80,6 +80,7 @@ export class OpenLog extends Reader implements Log {
       },
       onFailure: (error: unknown) => {
         if (opened.log !== undefined) opened.log.#failed(error);
+        options.onFailure?.(error);
       },
     };
     const engine = await startEngine({ ...options, ...hooks });

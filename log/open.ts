@@ -70,6 +70,8 @@ export interface OpenLogOptions {
   readonly ml_dsa?: boolean;
   /** Compares the wall clock with an independent clock; see `EngineOptions`. */
   readonly judgeClock?: EngineOptions['judgeClock'];
+  /** Called when a write failed; see `EngineOptions`. */
+  readonly onFailure?: EngineOptions['onFailure'];
 }
 
 /** Starts the threads; `inline` keeps everything on the calling thread, for small logs and tools. */
@@ -144,6 +146,7 @@ export async function openLog(options: OpenLogOptions): Promise<Log> {
       ...(options.cosign === undefined ? {} : { cosign: options.cosign }),
       ...(options.ml_dsa === true ? { ml_dsa: threads.notes } : {}),
       ...(options.judgeClock === undefined ? {} : { judgeClock: options.judgeClock }),
+      ...(options.onFailure === undefined ? {} : { onFailure: options.onFailure }),
       onClosed: closeOwn,
     });
   } catch (error) {

@@ -27,6 +27,7 @@ export interface SuccessionOptions extends Omit<
   | 'register'
   | 'checkpoints'
   | 'replica'
+  | 'onFailure'
 > {
   readonly number: number;
   readonly register: Register;
@@ -57,9 +58,9 @@ export interface Succession {
  * receipt key is lost, it cannot be closed: nothing is written to it, and log n + 1 names the last checkpoint in the
  * register. A repeated call does not change log n once log n + 1 has its first entry.
  *
- * @throws LogError `not_found` if log n never published a checkpoint; `log_unavailable` if its witnesses did not cosign
- *   its last checkpoint, in which case no successor is opened and a repeated call asks them again; and what `openLog`
- *   throws
+ * @throws LogError `not_found` if log n never published a checkpoint; `log_unavailable` if its last checkpoint is not
+ *   published, because its witnesses did not cosign it or a write failed: no successor is opened then, and a repeated
+ *   call continues; and what `openLog` throws
  */
 export async function openSuccessor(options: SuccessionOptions): Promise<Succession> {
   if (await hasBegun(options, options.number + 1)) return begun(options);
@@ -139,17 +140,26 @@ interface Ended {
   readonly last_ms: number | null;
 }
 
-/** Closes log n and waits until its last checkpoint is published. A log that is lost is left as it is. */
+/**
+ * Closes log n and waits until its last checkpoint is published. A log that is lost is left as it is.
+ *
+ * A failed write ends the wait. The log would publish after its recovery, but a disk may stay full for days.
+ */
 async function closeForGood(options: SuccessionOptions): Promise<Ended> {
   const { number, kind } = options;
   const { host } = await lastCheckpoint(options);
-  const refused = new AbortController();
+  const ended = new AbortController();
+  let failure: unknown = null;
   let log: Log;
   try {
     const onRefused = (): void => {
-      refused.abort();
+      ended.abort();
     };
-    log = await openLog({ ...opening(options, number, onRefused), origin_base: host });
+    const onFailure = (error: unknown): void => {
+      failure ??= error;
+      ended.abort();
+    };
+    log = await openLog({ ...opening(options, number, onRefused), origin_base: host, onFailure });
   } catch (error) {
     if (isLogError(error) && LOST.has(error.code)) return { orderly: false, last_ms: null };
     throw error;
@@ -161,15 +171,24 @@ async function closeForGood(options: SuccessionOptions): Promise<Ended> {
   }
   try {
     const successor = `${host}/log/${kind}/${String(number + 1)}`;
-    await log.operator.closeForGood(successor, refused.signal).catch(async (error: unknown) => {
+    await log.operator.closeForGood(successor, ended.signal).catch(async (error: unknown) => {
       // An earlier call closed the log, but may have ended before the last checkpoint was published.
       if (!isLogError(error) || error.code !== 'log_closed') throw error;
-      await log.whenPublished(log.size(), refused.signal);
+      await log.whenPublished(log.size(), ended.signal);
     });
     return { orderly: true, last_ms: lastTimeOf(log) };
   } catch (error) {
     const waited = isLogError(error) && error.code === 'log_unavailable';
-    if (!waited || !refused.signal.aborted) throw error;
+    if (!waited || !ended.signal.aborted) throw error;
+    if (failure !== null) {
+      const why = failure instanceof Error ? failure.message : 'unknown';
+      throw new LogError(
+        'log_unavailable',
+        `a write failed before the last checkpoint of ${log.origin} was published, and no successor was opened: ` +
+          `${why}. Run the command again when the disk takes writes`,
+        { cause: failure },
+      );
+    }
     throw new LogError(
       'log_unavailable',
       `${log.origin} is closed at ${String(log.size())} entries, but its witnesses did not cosign its ` +

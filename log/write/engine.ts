@@ -81,6 +81,7 @@ export interface EngineOptions {
    */
   readonly judgeClock?: (offer: Offer, last_ms: number) => Promise<number | null>;
   readonly onVisible?: (visible: Visible, before: Visible) => void;
+  /** Called when a write of the sequencer or the publisher failed. The log takes no entries until it has recovered. */
   readonly onFailure?: (error: unknown) => void;
   readonly onClosed?: () => Promise<void>;
 }

@@ -9,11 +9,14 @@ import { native, openCheckpoint, openThreads } from '../../../log/index.ts';
 import type { Cosign } from '../../../log/index.ts';
 import { openSuccessor } from '../../../log/operate/succession.ts';
 import type { Succession, SuccessionOptions } from '../../../log/operate/succession.ts';
+import { NOTE } from '../../../log/store/layout.ts';
 import { FileRegister } from '../../../log/store/register.ts';
+import type { Store } from '../../../log/store/store.ts';
 import { cosignerKey, realWitness } from '../../gateway/witnesses/answering.ts';
 import { act, DEMO_TYPES } from '../../support/demo-types.ts';
 import { openTestLog } from '../../support/open-test-log.ts';
 import type { TestLog } from '../../support/open-test-log.ts';
+import { openWithWrite } from '../store/with-write.ts';
 
 describe('succession', () => {
   let first: TestLog;
@@ -94,6 +97,27 @@ describe('succession', () => {
     const once = await succeed();
     const twice = await succeed();
     assert.deepEqual(twice, once);
+  });
+
+  it('opens no successor while a full disk takes no checkpoint, and continues when it is run again', async () => {
+    const before = first.log.published().size;
+    await first.stop();
+    const disk = { full: true };
+    const store = (folder: string): Promise<Store> =>
+      openWithWrite(folder, (writes, write) => {
+        const full = disk.full && writes.some(({ key }) => key[0] === NOTE);
+        return full ? Promise.reject(new Error('ENOSPC: no space left')) : write(writes);
+      });
+    await assert.rejects(succeed({ store }), {
+      code: 'log_unavailable',
+      message: /last checkpoint of log\.example\/log\/live\/1 .* no successor .*ENOSPC.* again/,
+    });
+    const register = new FileRegister(join(first.data, 'checkpoints'));
+    assert.equal(await register.read('live-2'), null, 'no successor');
+    disk.full = false;
+    const { predecessor, orderly } = await succeed({ store });
+    assert.equal(orderly, true);
+    assert.equal(predecessor.size, before + 2, 'log.closed.v1 and its map head, once');
   });
 
   it('leaves a lost log alone and names the last note that is out', async () => {
