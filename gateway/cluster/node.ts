@@ -154,8 +154,6 @@ class Node {
       logger,
     });
     this.#threads = openThreads({ inline: config.THREADS === 'off' });
-    Object.assign(this.#verbs, this.#clusterVerbs());
-    const admin = await serveAdmin(config.DATA_DIR, this.#verbs);
     this.#copies = new Copies({
       data: config.DATA_DIR,
       database: this.#database,
@@ -166,6 +164,8 @@ class Node {
       onFailure: (error) => this.#depose(error),
       onApplied: () => this.#waiting.changed(),
     });
+    Object.assign(this.#verbs, this.#clusterVerbs());
+    const admin = await serveAdmin(config.DATA_DIR, this.#verbs);
     await this.#copies.open();
     this.#loop = this.#run().finally(() => admin.close());
     await this.#waiting.until(() => this.#serving !== null || this.#refusal !== null);

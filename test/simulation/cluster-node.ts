@@ -199,16 +199,18 @@ export class ClusterNode implements Machine {
         );
         if (!process.alive) return;
         if (text.includes('has forked')) this.forked = text;
-        // A mistake in the program, which the node survives.
-        if (
-          err instanceof TypeError ||
-          err instanceof RangeError ||
-          err instanceof ReferenceError
-        ) {
+        if (isMistake(err)) {
           this.#broken(new Broken('mistake', describe(err)));
         }
       };
     const logger = { info: line('info'), warn: line('warn'), error: line('error') };
     return logger as unknown as Logger;
   }
+}
+
+/** Whether an error is a mistake in the program, which the node survives. */
+export function isMistake(error: unknown): boolean {
+  return (
+    error instanceof TypeError || error instanceof RangeError || error instanceof ReferenceError
+  );
 }

@@ -7,6 +7,7 @@ import { checkEnd } from './cluster-checks.ts';
 import { CLIENT_MS, ClusterClients } from './cluster-clients.ts';
 import { useHost } from './cluster-gateway.ts';
 import type { ClusterHost, OpenGateway } from './cluster-gateway.ts';
+import { isMistake } from './cluster-node.ts';
 import type { ClusterNode } from './cluster-node.ts';
 import type { ClusterStep, Who } from './cluster-plan.ts';
 import { describe, PATIENCE_MS } from './subject.ts';
@@ -344,6 +345,7 @@ export class ClusterRun extends ClusterClients {
       world.trace(
         () => `heal at ${node.name}: ${state.error === null ? 'done' : describe(state.error)}`,
       );
+      if (isMistake(state.error)) throw new Broken('mistake', describe(state.error));
       const refused = isLogError(state.error) && state.error.code === 'store_corrupt';
       if (refused && history.commits > commits && this.leader === null) {
         throw new Broken('heal', 'it was refused, and has changed something');
