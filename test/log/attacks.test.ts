@@ -1,5 +1,5 @@
-// The 26 attacks on an absence log, by their numbers in the catalogue of attacks: who tries what, and where it
-// ends. Each has a log or a document that carries it out. What format 1 cannot prevent says what is left of it.
+// 26 attacks on proofs of absence. Each test makes a log or a document that carries the attack out, and asserts the
+// check that refuses it. For an attack that format 1 cannot prevent, the test shows what remains provable.
 
 import assert from 'node:assert/strict';
 import { native } from '../../log/crypto/native.ts';
@@ -30,19 +30,19 @@ import { ACT, DECISION, ENTITY, Forge, name43, seedKey, START_MS } from '../supp
 const ACT_AT = START_MS + 4000;
 const session = (n: number): string[] => ['session', name43(n)];
 
-/** A document about a log as it is, over everything that is closed. */
+/** A document about an honest log, for the window up to its last map head. */
 const asked = (log: Forge, key: string[], change: Readonly<Record<string, Json>>): JsonObject =>
   documentOf(log, { key, from_ms: 0, to_ms: log.ms }, change);
 const absent = (log: Forge, key = session(1)): JsonObject => asked(log, key, { verdict: 'ABSENT' });
 
-/** An act that breaks a rule after the usual entries; the log that holds it. */
+/** A log with an act that breaks a rule after the usual entries. */
 function acted(members: JsonObject, bend: Readonly<Record<string, Json | undefined>> = {}): Forge {
   const log = new Forge().usual();
   log.add('gate.decision.v1', { ...ACT, ...members }, { statement: bend });
   return log;
 }
 
-/** A log whose last map head leaves its act out. */
+/** A log whose last map head leaves out its act. */
 function lying(): Forge {
   const log = new Forge().open().tenant().declare('gate.decision.v1', DECISION).claim();
   const map_root = toHex(log.mapRoot());
@@ -51,17 +51,17 @@ function lying(): Forge {
 }
 
 describe('attacks on absence', () => {
-  it('1: an entry whose chain the head map leaves out', () => {
+  it('1: the head map leaves out the chain of an entry', () => {
     breaks(lying(), 'map_root');
   });
 
-  it('2: an entry without its link, or with that of another chain', () => {
+  it('2: an entry lacks its link, or has the link of another chain', () => {
     breaks(acted({}, { links: undefined }), 'links');
     const [key, seq, prev_index, prev_ms] = [session(7), 0, null, null];
     breaks(acted({}, { links: [{ key, seq, prev_index, prev_ms }] }), 'links');
   });
 
-  it('3: two entries that claim the same predecessor', () => {
+  it('3: two entries claim the same predecessor', () => {
     const log = new Forge().usual();
     const second = log.add('gate.decision.v1', ACT);
     const { links } = JSON.parse(second) as { links: Json };
@@ -69,7 +69,7 @@ describe('attacks on absence', () => {
     breaks(log, 'links');
   });
 
-  it('4: a map root for one victim only', () => {
+  it('4: a different map root for one victim', () => {
     const log = new Forge().usual();
     const other = new Forge().usual();
     other.mapHead();
@@ -78,27 +78,27 @@ describe('attacks on absence', () => {
     refuses({ ...absent(log), proof }, /step 4/);
   });
 
-  it('5: a second map head before the end of the tree', () => {
+  it('5: a map head that is not the last entry of the tree', () => {
     const log = new Forge().usual();
     log.add('gate.decision.v1', ACT);
     log.mapHead();
     refuses({ ...absent(log), map_head: log.opened(5) }, /step 2/);
   });
 
-  it('6: a stale root for a window that is younger', () => {
+  it('6: an old map root for a later window', () => {
     const log = new Forge().usual();
     const question = { key: session(1), from_ms: 0, to_ms: log.ms + 1 };
     refuses(documentOf(log, question, { verdict: 'ABSENT' }), /step 3: window is not closed/);
-    assert.equal(check(absent(log)).as_of_ms, log.ms, 'and the verdict says how old it is');
+    assert.equal(check(absent(log)).as_of_ms, log.ms, 'the result has the time of the map head');
   });
 
-  it('7: a window that was answered while open, and filled later', () => {
+  it('7: an entry is added to a window after it was answered', () => {
     const log = new Forge().usual();
     log.add('gate.decision.v1', ACT, { after_ms: 0 });
     breaks(log, 'time_after_map_head');
   });
 
-  it('8: a map head from the future, to close a window that has not passed', () => {
+  it('8: a map head with a future time closes a window early', () => {
     const log = new Forge().usual();
     log.mapHead({ after_ms: 3_600_000 });
     const now = log.ms - 3_600_000;
@@ -115,14 +115,14 @@ describe('attacks on absence', () => {
     breaks(log, 'time_order');
   });
 
-  it('10: an act that is logged too late, or claims a time to come', () => {
+  it('10: an act is logged too late, or has a future time', () => {
     const log = new Forge().usual();
     const now = log.ms + 1000;
     breaks(acted({ event_at_ms: now - 86_400_001 }), 'event_at_ms');
     breaks(acted({ event_at_ms: now + 60_001 }), 'event_at_ms');
   });
 
-  it('11: a split view: two trees of one size', () => {
+  it('11: a split view: two trees of the same size', () => {
     const [one, two] = [new Forge().usual(), new Forge().usual()];
     one.add('gate.decision.v1', ACT);
     two.add('gate.decision.v1', { ...ACT, outcome: 'DENY' });
@@ -139,7 +139,7 @@ describe('attacks on absence', () => {
     );
   });
 
-  it('12: an inner node shown as a leaf, in either tree', () => {
+  it('12: an inner node is shown as a leaf, in the log tree and in the map', () => {
     const log = new Forge().usual();
     const root = log.root();
     const inner = native.sha256(concat(u8(1), log.leaves[0]!, log.leaves[1]!));
@@ -157,7 +157,7 @@ describe('attacks on absence', () => {
     refuses({ ...absent(log), proof: { type: 'never', siblings: [], foreign } }, /step 4/);
   });
 
-  it('13: a foreign leaf that is the own one or off the path; siblings cut or padded', () => {
+  it('13: the foreign leaf is that of the key itself or off its path; siblings are cut or padded', () => {
     const log = new Forge().usual();
     const tail = log.mapProof(SURFACE) as unknown as { siblings: string[]; head: JsonObject };
     const { last_leaf_hash, ...numbers } = tail.head;
@@ -179,7 +179,7 @@ describe('attacks on absence', () => {
     refuses(claims({ ...never, foreign: far }, session(1)), /step 4/);
   });
 
-  it('14: the proof of another question', () => {
+  it('14: the proof belongs to another question', () => {
     const log = new Forge().usual();
     const replayed = absent(log, session(1));
     check(replayed);
@@ -187,14 +187,14 @@ describe('attacks on absence', () => {
     refuses({ ...replayed, question }, /step 4/);
   });
 
-  it('15: silence about a surface that was never declared', () => {
+  it('15: ABSENT for a surface that was never declared', () => {
     const log = new Forge().usual();
     const surface = ['surface', ENTITY, 'never_seen'];
     assert.equal(check(asked(log, surface, { verdict: 'UNDECLARED' })).verdict, 'UNDECLARED');
     refuses(asked(log, surface, { verdict: 'ABSENT' }), /verdict/);
   });
 
-  it('16: a manifest that is left out for the window', () => {
+  it('16: the manifest in force in the window is left out', () => {
     const log = new Forge().usual();
     log.manifest().manifest({ surfaces: ['policy_bind'] });
     const from_ms = log.ms + 1;
@@ -206,8 +206,8 @@ describe('attacks on absence', () => {
         verdict: 'ABSENT',
         declared: { manifests: [log.opened(index)], closing: log.mapProof(MANIFEST) },
       });
-    refuses(withManifest(6), /step 6/); // the older one lists the surface, and is no longer in force
-    refuses(withManifest(7), /step 7|verdict/); // the one in force does not
+    refuses(withManifest(6), /step 6/); // the older one lists the surface, but is no longer in force
+    refuses(withManifest(7), /step 7|verdict/); // the one in force does not list it
   });
 
   it('17: an act under another spelling of the surface', () => {
@@ -218,21 +218,26 @@ describe('attacks on absence', () => {
     log.add('gate.decision.v1', { ...ACT, surface: 'other_bind' });
     log.mapHead();
     const shown = { verdict: 'PRESENT', entries: [log.opened(4), log.opened(6)] };
-    assert.equal(check(asked(log, ['entity', ENTITY], shown)).entries, 2, 'whatever the label');
+    assert.equal(
+      check(asked(log, ['entity', ENTITY], shown)).entries,
+      2,
+      'the chain of the entity has the act under any surface',
+    );
   });
 
-  it('18: an act under another entity, which is not of the tenant', () => {
-    // Another name that the tenant owns is outside what a log can see; a name that it does not own is not.
+  it('18: an act under an entity that the tenant does not own', () => {
+    // A log cannot detect that a tenant uses another entity of its own; it refuses an entity that the tenant does not
+    // own.
     breaks(acted({ entity: 'did:example:other' }), 'entity_owner');
   });
 
-  it('19: entries of a third party on a chain that is not its own', () => {
+  it('19: entries of a third party on the chain of an entity', () => {
     const log = new Forge().usual().tenant(OTHER);
     log.add('gate.decision.v1', { ...ACT, tenant_ref: OTHER });
     breaks(log, 'entity_owner');
   });
 
-  it('20: keys that are ground to lie deep: a path of 256 at most', () => {
+  it('20: keys chosen to lie deep in the map: a path has at most 256 siblings', () => {
     const leaf = { skey: new Uint8Array(32), vhash: new Uint8Array(32).fill(1) };
     const sibling = new Uint8Array(32).fill(2);
     const proofOf = (depth: number) => {
@@ -246,13 +251,13 @@ describe('attacks on absence', () => {
     }, LogError);
   });
 
-  it('21: a checkpoint with a line more', () => {
+  it('21: a checkpoint with an additional line', () => {
     const log = new Forge().usual();
     const checkpoint = log.note().replace('\n\n', `\n${toBase64(log.mapRoot())}\n\n`);
     refuses({ ...absent(log), checkpoint }, /step 1/);
   });
 
-  it('22: another spelling of the same bytes', () => {
+  it('22: another encoding of the same bytes', () => {
     const log = new Forge().usual();
     const good = absent(log);
     const head = log.opened(5);
@@ -273,8 +278,8 @@ describe('attacks on absence', () => {
     }
   });
 
-  it('23: an operator and all its monitors: what they signed still convicts them', () => {
-    // Offline nothing shows it. Who holds the entry shows that the map head denies it.
+  it('23: the operator and all monitors collude: their signatures remain evidence', () => {
+    // An offline verifier cannot detect this. A holder of the entry can prove that the map head denies it.
     const log = lying();
     breaks(log, 'map_root');
     const receipt = {
@@ -288,7 +293,7 @@ describe('attacks on absence', () => {
     assert.equal(verifyReceipt(receipt, trust, { suite: native }).valid, true);
   });
 
-  it('24: an act that was never submitted: no verdict without a run that covers the window', () => {
+  it('24: an act is never submitted: no ABSENT without a heartbeat run that covers the window', () => {
     const log = new Forge().usual();
     log.manifest({ heartbeat_interval_ms: 1000, min_detectable_gap_ms: 2000 });
     const from_ms = log.ms + 1;
@@ -300,7 +305,7 @@ describe('attacks on absence', () => {
     assert.equal(check(told).verdict, 'UNDERSAMPLED');
   });
 
-  it('25: an act at the very edge of the window', () => {
+  it('25: an act at the edge of the window', () => {
     const log = new Forge().usual();
     const tail = { verdict: 'UNDECLARED' };
     const window = (from_ms: number, to_ms: number): JsonObject =>
@@ -314,7 +319,7 @@ describe('attacks on absence', () => {
     assert.equal(check(before(ACT_AT - 1)).proof, 'gap');
   });
 
-  it('26: an entry without its body, so that its chains are unknown', () => {
+  it('26: an entry whose body was replaced, so that its chains are unknown', () => {
     const log = new Forge().usual();
     log.add('gate.decision.v1', ACT, {
       text: (text) => text.replace('PERMIT', 'on hold'),

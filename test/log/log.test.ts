@@ -1,4 +1,4 @@
-// The door: closing, waiting, what a closed log answers; and the copy that a backup is.
+// The log as a whole: closing, waiting, calls after close, backup and attached rows.
 
 import assert from 'node:assert/strict';
 import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
@@ -10,7 +10,7 @@ import { code, KeptLog, note, withLog } from './write/kept-log.ts';
 
 describe('log: close', () => {
   it(
-    'loses nothing that was handed in before, and publishes it',
+    'appends and publishes what was passed in before',
     withLog(async (kept) => {
       const handed = Array.from({ length: 300 }, (_, i) => kept.append(note(String(i % 9))));
       const closed = kept.stop();
@@ -23,7 +23,7 @@ describe('log: close', () => {
   );
 
   it(
-    'refuses what comes after, and ends every wait',
+    'refuses later calls, and rejects every pending wait',
     withLog(async (kept) => {
       const never = kept.log.whenPublished(1_000_000);
       never.catch(() => undefined);
@@ -39,7 +39,7 @@ describe('log: close', () => {
   );
 
   it(
-    'answers a wait for what is already appended',
+    'resolves a wait for an entry that is already appended',
     withLog(async (kept) => {
       const [entry] = await kept.append(note('a'));
       const waits = kept.log.whenPublished(entry!.index + 1);
@@ -50,7 +50,7 @@ describe('log: close', () => {
   );
 
   it(
-    'of a log whose clock is not trusted keeps its entries for the next checkpoint',
+    'keeps the entries of a log with an untrusted clock for the next checkpoint',
     withLog(async (kept) => {
       const [entry] = await kept.append(note('a'));
       kept.time.jump(kept.time.wall() + 3_600_000);
@@ -65,7 +65,7 @@ describe('log: close', () => {
 
 describe('log: backup', () => {
   it(
-    'made under load is a consistent log that reads as this one did',
+    'is consistent under load, and has the same entries and roots',
     withLog(async (kept) => {
       const under: Promise<readonly Appended[]>[] = [];
       const target = await mkdtemp(join(tmpdir(), 'actlog-backup-'));
@@ -77,7 +77,11 @@ describe('log: backup', () => {
         const { size } = await copying;
         await Promise.all(under);
         assert.ok(size > 0 && size <= kept.log.size());
-        assert.deepEqual(await readFile(kept.checkpointFile), file, 'a backup is no checkpoint');
+        assert.deepEqual(
+          await readFile(kept.checkpointFile),
+          file,
+          'a backup does not advance the checkpoint file',
+        );
         await cp(join(kept.folder, 'keys'), join(target, 'keys'), { recursive: true });
         await mkdir(join(target, 'checkpoints'));
         await writeFile(join(target, 'checkpoints', 'live-1.checkpoint'), file);
@@ -97,7 +101,7 @@ describe('log: backup', () => {
   );
 
   it(
-    'needs a new folder, and has neither keys nor checkpoint file',
+    'requires a new folder, and contains neither keys nor checkpoint file',
     withLog(async (kept) => {
       const { folder } = await kept.image();
       try {
@@ -118,7 +122,7 @@ describe('log: backup', () => {
 
 describe('log: attached rows', () => {
   it(
-    'are read back over a restart, and belong to no entry',
+    'survive a restart, and change no entry',
     withLog(async (kept) => {
       const size = kept.log.size();
       await kept.log.putAttached([
@@ -135,7 +139,7 @@ describe('log: attached rows', () => {
 });
 
 describe('log: tenants', () => {
-  it('names a tenant key by the hex of its SHA-256', () => {
+  it('names a tenant key by the SHA-256 in hex', () => {
     assert.equal(
       tenantKeyHash(Buffer.from('abc')),
       'ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad',

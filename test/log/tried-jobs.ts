@@ -1,4 +1,4 @@
-// Jobs that worker.test.ts runs.
+// Jobs for worker.test.ts.
 
 import { LogError } from '../../log/errors.ts';
 

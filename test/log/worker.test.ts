@@ -1,4 +1,4 @@
-// The worker pool: calls and answers, buffers that move, and what a thread that ends does to its calls.
+// The worker pool: calls and results, transferred buffers, and the end of a thread during calls.
 
 import assert from 'node:assert/strict';
 import type { Worker } from 'node:worker_threads';
@@ -16,19 +16,19 @@ for (const threads of [0, 1, 3]) {
     });
     afterEach(() => pool.close());
 
-    it('answers each call with its own result, whichever is ready first', async () => {
+    it('returns to each call its own result, in any order', async () => {
       const calls = [pool.run('later', 'slow'), pool.run('told', null), pool.run('later', 'too')];
       assert.deepEqual(await Promise.all(calls), ['slow', 0, 'too']);
     });
 
-    it('rejects with the code of a LogError, and with an Error that has none', async () => {
+    it('rejects with the code of a LogError, and with another Error without one', async () => {
       const refused = { name: 'LogError', code: 'out_of_range', message: 'no such page' };
       await assert.rejects(pool.run('refuse', 'no such page'), refused);
       await assert.rejects(pool.run('fail', 'a defect'), { name: 'Error', message: 'a defect' });
       assert.equal(await pool.run('told', null), 0);
     });
 
-    it('rejects calls after it was closed', async () => {
+    it('rejects calls after close', async () => {
       await pool.close();
       await assert.rejects(pool.run('told', null), unavailable(/tried pool is closed/));
     });
@@ -57,28 +57,28 @@ describe('worker pool', () => {
     pools = [];
   });
 
-  it('moves the buffers that a job names in both directions', async () => {
+  it('transfers the buffers that a job names in both directions', async () => {
     const bytes = Uint8Array.of(1, 2, 3);
     const reversed = poolOf({}).run('reverse', bytes);
     assert.equal(bytes.length, 0, 'the caller still has the buffer');
     assert.deepEqual(await reversed, Uint8Array.of(3, 2, 1));
   });
 
-  it('runs a message to a thread before later calls', async () => {
+  it('delivers a message to a thread before later calls', async () => {
     const pool = poolOf({ prepared: 100 });
     pool.tell('tell', 1);
     pool.tell('tell', 2);
     assert.equal(await pool.run('told', null), 103);
   });
 
-  it('starts no more threads than it may have', async () => {
+  it('starts no more threads than its limit', async () => {
     const started: Worker[] = [];
     const onWorker = (worker: Worker): void => void started.push(worker);
     process.on('worker', onWorker);
     const pool = poolOf({ threads: 2 });
     await pool.run('told', null);
     await pool.run('told', null);
-    assert.equal(started.length, 1, 'an idle thread was not used again');
+    assert.equal(started.length, 1, 'no idle thread was reused');
     await Promise.all([1, 2, 3, 4].map((value) => pool.run('later', String(value))));
     process.off('worker', onWorker);
     assert.equal(started.length, 2);
@@ -86,7 +86,7 @@ describe('worker pool', () => {
   });
 
   for (const end of ['exit', 'throwLater'] as const) {
-    it(`rejects the calls of a thread that ends by ${end}, and replaces and prepares it`, async () => {
+    it(`rejects the calls of a thread that ends by ${end}, and starts a prepared replacement`, async () => {
       const pool = poolOf({ prepared: 7 });
       pool.tell('tell', 1);
       const lost = [pool.run('never', null), pool.run(end, 'out of memory')];
@@ -96,7 +96,7 @@ describe('worker pool', () => {
     });
   }
 
-  it('does not replace a thread that took state with it', async () => {
+  it('does not replace a thread that had state', async () => {
     const pool = poolOf({ replace: false });
     await assert.rejects(pool.run('exit', null), unavailable(/tried thread ended/));
     pool.tell('tell', 1);
@@ -113,7 +113,7 @@ describe('worker pool', () => {
     await pool.close();
   });
 
-  it('rejects calls without an answer when it is closed', async () => {
+  it('rejects pending calls when it is closed', async () => {
     const pool = poolOf({});
     const lost = assert.rejects(pool.run('never', null), unavailable(/is closed/));
     await pool.close();

@@ -1,4 +1,4 @@
-// log/cose: what is written is read by another CBOR library, and what is not deterministic is refused.
+// log/cose: another CBOR library reads what it writes, and it refuses encodings that are not deterministic.
 
 import assert from 'node:assert/strict';
 import { generateKeyPairSync, sign } from 'node:crypto';
@@ -24,7 +24,7 @@ import {
 import { native } from '../../../log/index.ts';
 
 describe('log/cose', () => {
-  it('takes no signature by a key that is not a point of its curve', async () => {
+  it('rejects a signature by a key that is not a point of its curve', async () => {
     const x = Buffer.alloc(32, 7).toString('base64url');
     const key = { kty: 'EC', crv: 'P-256', x, y: x } as const;
     assert.equal(
@@ -44,7 +44,7 @@ describe('log/cose', () => {
   const value = fc.oneof(leaf, fc.array(leaf, { maxLength: 4 }));
   const headers = fc.array(fc.tuple(label, value), { maxLength: 6 }).map((list) => new Map(list));
 
-  it('writes what cbor2 reads as the same, in the order that cbor2 gives deterministic maps', () => {
+  it('writes the same bytes as cbor2 in its deterministic encoding', () => {
     fc.assert(
       fc.property(headers, (map) => {
         const bytes = encodeCbor(map);
@@ -54,7 +54,7 @@ describe('log/cose', () => {
     );
   });
 
-  it('reads back every message that it writes', () => {
+  it('reads every message that it writes', () => {
     fc.assert(
       fc.property(
         headers,
@@ -94,7 +94,7 @@ describe('log/cose', () => {
     });
   }
 
-  it('refuses nesting that would take the stack', () => {
+  it('refuses deeply nested input without exhausting the stack', () => {
     const deep = Buffer.alloc(200_000, 0x81);
     assert.throws(() => decodeCbor(deep), {
       code: 'encoding_invalid',
@@ -102,7 +102,7 @@ describe('log/cose', () => {
     });
   });
 
-  it('refuses any bytes with an error of its own', () => {
+  it('throws only its own errors for any bytes', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 60 }), (bytes) => {
         for (const message of [bytes, Buffer.concat([Buffer.from('d284', 'hex'), bytes])]) {
@@ -120,7 +120,7 @@ describe('log/cose', () => {
     ['P-256', ALG.ES256, ALG.Ed25519],
     ['Ed25519', ALG.Ed25519, ALG.ES256],
   ] as const) {
-    it(`takes a signature of ${type} by its own algorithm only, and every bit of it counts`, async () => {
+    it(`accepts a signature of ${type} with its own algorithm only, and with no bit changed`, async () => {
       const { privateKey, publicKey } =
         type === 'P-256'
           ? generateKeyPairSync('ec', { namedCurve: 'P-256' })
@@ -147,7 +147,7 @@ describe('log/cose', () => {
     });
   }
 
-  it('names a key as RFC 9679 does', () => {
+  it('computes the thumbprint of RFC 9679', () => {
     // RFC 9679 §6 (example): the key of its appendix and its SHA-256 thumbprint.
     const x = '65eda5a12577c2bae829437fe338701a10aaa375e1bb5b5de108de439c08551d';
     const y = '1e52ed75701163f7f9e40ddf9f341b3dc9ba860af7e0ca7ca7e9eecd0084d19c';
@@ -159,7 +159,7 @@ describe('log/cose', () => {
     );
   });
 
-  it('refuses keys of other types, private keys and second spellings', () => {
+  it('refuses keys of other types, private keys and non-canonical encodings', () => {
     const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
     const jwk = privateKey.export({ format: 'jwk' });
     for (const bad of [
@@ -174,7 +174,7 @@ describe('log/cose', () => {
     }
   });
 
-  it('leads from a leaf to the root that is signed, and refuses another payload', () => {
+  it('computes the signed root from a leaf, and refuses another payload', () => {
     const leaves = ['a', 'b'].map((text) => native.sha256(Buffer.from(`\0${text}`)));
     const [left = new Uint8Array(), right = new Uint8Array()] = leaves;
     const root = native.sha256(Buffer.concat([Buffer.of(1), left, right]));

@@ -1,4 +1,4 @@
-// The sample receipts of the draft behind RFC 9942: they parse, and come out again byte for byte.
+// The sample receipts of the draft of RFC 9942 are parsed, and encoded to the same bytes.
 
 import assert from 'node:assert/strict';
 import { consistencyOf, decodeCbor, decodeSign1, encodeSign1 } from '../../../log/cose/portable.ts';
@@ -35,7 +35,7 @@ describe('the sample receipts of RFC 9942 (skipped without the shared vectors)',
     assert.throws(() => consistencyOf(decodeSign1(read('inclusion-receipt'))), /no consistency/);
   });
 
-  it('knows that their protected headers are not in deterministic order', () => {
+  it('finds their protected headers not in deterministic order', () => {
     const { protectedBytes } = decodeSign1(read('inclusion-receipt'));
     assert.throws(() => decodeCbor(protectedBytes), /not deterministic/);
   });

@@ -1,4 +1,4 @@
-// Key files that were made before there was a passphrase.
+// Encryption of key files that were written before a passphrase was set.
 
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
@@ -20,7 +20,7 @@ describe('encryptKeyFiles', () => {
   });
   afterEach(() => rm(folder, { recursive: true, force: true }));
 
-  it('encrypts what is plain, of every algorithm, and keeps key, mode and time', async () => {
+  it('encrypts plain keys of every algorithm, and keeps key, mode and time', async () => {
     const since = new Date(1_790_000_000_000);
     const keys = [generateKey(), generateKey('ES256'), generateKey()];
     const names = ['a.pem', 'b-1.pem', 'b-2.revoked.pem'];
@@ -46,7 +46,7 @@ describe('encryptKeyFiles', () => {
     assert.deepEqual(await encryptKeyFiles(folder, 'open sesame'), []);
   });
 
-  it('encrypts anew what PBKDF2 protects, so that each guess of the passphrase needs memory', async () => {
+  it('encrypts keys under PBKDF2 again with scrypt, so that each guess of the passphrase needs memory', async () => {
     const key = generateKey();
     const path = join(folder, 'a.pem');
     const options = { type: 'pkcs8', format: 'pem', cipher: 'aes-256-cbc' } as const;
@@ -62,7 +62,7 @@ describe('encryptKeyFiles', () => {
     assert.deepEqual(await encryptKeyFiles(folder, 'open sesame'), []);
   });
 
-  it('is read by OpenSSL (skipped without openssl)', async function () {
+  it('writes files that OpenSSL reads (skipped without openssl)', async function () {
     const path = join(folder, 'a.pem');
     const key = generateKey('ES256');
     await writeKeyFile(path, key, 'open sesame');
@@ -72,7 +72,7 @@ describe('encryptKeyFiles', () => {
     assert.ok(createPrivateKey(ran.stdout).equals(key));
   });
 
-  it('encrypts nothing beside a key of another passphrase, whose reader refuses it', async () => {
+  it('encrypts nothing if another key has a different passphrase', async () => {
     await writeKeyFile(join(folder, 'a.pem'), generateKey());
     await writeKeyFile(join(folder, 'b.pem'), generateKey(), 'battery staple');
     const before = await readFile(join(folder, 'a.pem'));

@@ -29,7 +29,7 @@ describe('signer', () => {
     );
   });
 
-  it('has the names of its key, and both suites accept what it signs', () => {
+  it('has the thumbprint of its key, and both suites accept its signatures', () => {
     const key = generateKey();
     const signer = new Signer(key);
     assert.deepEqual(signer.jwk, jwkOf(createPublicKey(key)));
@@ -60,7 +60,7 @@ describe('key files', () => {
     rmSync(folder, { recursive: true });
   });
 
-  it('come back, PKCS #8 PEM that only the owner can read', async () => {
+  it('are PKCS #8 PEM that only the owner can read', async () => {
     const key = generateKey();
     const umask = process.umask(0);
     try {
@@ -73,7 +73,7 @@ describe('key files', () => {
     assert.ok((await readKeyFile(path)).equals(key));
   });
 
-  it('are encrypted with a passphrase and open with it only', async () => {
+  it('are encrypted with a passphrase, and open with that passphrase only', async () => {
     const key = generateKey();
     await writeKeyFile(path, key, 'correct horse');
     assert.match(readFileSync(path, 'utf8'), /^-----BEGIN ENCRYPTED PRIVATE KEY-----\n/);
@@ -95,7 +95,7 @@ describe('key files', () => {
     assert.ok((await readKeyFile(path)).equals(key));
   });
 
-  it('are not written with an empty passphrase or into a folder that is not there', async () => {
+  it('are not written with an empty passphrase or into a missing folder', async () => {
     await assert.rejects(writeKeyFile(path, generateKey(), ''), refused);
     assert.deepEqual(readdirSync(folder), []);
     await assert.rejects(writeKeyFile(join(folder, 'no', 'key.pem'), generateKey()), {
@@ -119,7 +119,7 @@ describe('key files', () => {
     });
   }
 
-  it('are refused if they contain something else', async () => {
+  it('are refused if they contain no private key of the expected type', async () => {
     const p256 = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey;
     const publicPem = createPublicKey(generateKey()).export({ type: 'spki', format: 'pem' });
     const wrong = [
@@ -136,7 +136,7 @@ describe('key files', () => {
     await assert.rejects(readKeyFile(folder), refused);
   });
 
-  it('are refused when cut short', async () => {
+  it('are refused if they are truncated', async () => {
     await writeKeyFile(path, generateKey());
     truncateSync(path, statSync(path).size - 40);
     await assert.rejects(readKeyFile(path), refused);

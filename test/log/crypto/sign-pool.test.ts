@@ -1,4 +1,4 @@
-// The sign pool on both sides of its thread, and what happens when the thread ends.
+// The sign pool with and without its thread, and its behaviour when the thread ends.
 
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
@@ -14,7 +14,7 @@ import { generateKey, Signer } from '../../../log/crypto/keys.ts';
 const first = generateKey();
 const second = generateKey();
 const messages = Array.from({ length: 40 }, (_, i) => new Uint8Array(i * 17).fill(i));
-/** Takes the thread tens of milliseconds, so that it is still at work when the test ends it. */
+/** Keeps the thread busy for tens of milliseconds, so that it is still signing when the test ends it. */
 const large = Array.from({ length: 2000 }, () => new Uint8Array(200));
 const unavailable = { name: 'LogError', code: 'log_unavailable' };
 const refused = { name: 'LogError', code: 'key_invalid' };
@@ -28,16 +28,16 @@ for (const threads of [false, true]) {
     });
     after(() => pool.close());
 
-    it('gives the signatures of each key, in the order of the messages', async () => {
+    it('returns the signatures of each key in the order of the messages', async () => {
       const [one] = await Promise.all([pool.signAll('first', messages)]);
-      pool.addKey('second', second); // also while its thread runs
+      pool.addKey('second', second); // while the thread is running
       const two = await pool.signAll('second', messages);
       // Ed25519 is deterministic.
       const expected = [first, second].map((key) => messages.map((m) => new Signer(key).sign(m)));
       assert.deepEqual([one, two], expected);
     });
 
-    it('leaves the messages to the caller', async () => {
+    it('copies the messages before it returns', async () => {
       const message = Uint8Array.of(1, 2, 3);
       const signing = pool.signAll('first', [message, message]);
       assert.deepEqual(message, Uint8Array.of(1, 2, 3));
@@ -46,11 +46,11 @@ for (const threads of [false, true]) {
       assert.deepEqual(await signing, [expected, expected]);
     });
 
-    it('takes a batch of none', async () => {
+    it('accepts an empty batch', async () => {
       assert.deepEqual(await pool.signAll('first', []), []);
     });
 
-    it('answers batches that overlap, each with its own', async () => {
+    it('returns to each of several concurrent batches its own signatures', async () => {
       const batches = fc.array(fc.array(fc.uint8Array(), { maxLength: 5 }), { maxLength: 8 });
       await fc.assert(
         fc.asyncProperty(batches, async (all) => {
@@ -63,7 +63,7 @@ for (const threads of [false, true]) {
       );
     });
 
-    it('signs with ES256 too, r and s in 64 bytes', async () => {
+    it('signs with ES256, with r and s in 64 bytes', async () => {
       const key = generateKey('ES256');
       pool.addKey('p-256', key);
       const signatures = await pool.signAll('p-256', messages);
@@ -74,7 +74,7 @@ for (const threads of [false, true]) {
       }
     });
 
-    it('refuses keys it does not know, other kinds, and a second key of one name', async () => {
+    it('refuses unknown keys, other types of keys, and a second key of the same name', async () => {
       await assert.rejects(pool.signAll('third', messages), refused);
       assert.throws(() => {
         pool.addKey('first', second);
@@ -86,7 +86,7 @@ for (const threads of [false, true]) {
       }, refused);
     });
 
-    it('rejects once closed', async () => {
+    it('rejects calls after close', async () => {
       const closed = openSignPool({ threads });
       closed.addKey('first', first);
       await closed.signAll('first', messages);
@@ -114,7 +114,7 @@ describe('the signing thread', () => {
     await pool.close();
   });
 
-  it('rejects what waits when it ends, and is replaced with all keys', async () => {
+  it('rejects pending calls when it ends, and is replaced by one with all keys', async () => {
     await pool.signAll('first', messages);
     pool.addKey('second', second);
     const lost = [1, 2, 3].map(() => assert.rejects(pool.signAll('first', large), unavailable));
@@ -126,7 +126,7 @@ describe('the signing thread', () => {
     assert.equal(started.length, 2);
   });
 
-  it('rejects what waits when it throws', async () => {
+  it('rejects pending calls when it throws', async () => {
     await pool.signAll('first', messages);
     const lost = assert.rejects(pool.signAll('first', large), unavailable);
     started[0]?.emit('error', new Error('out of memory'));
@@ -137,13 +137,13 @@ describe('the signing thread', () => {
     assert.equal(started.length, 2);
   });
 
-  it('rejects what waits when the pool is closed', async () => {
+  it('rejects pending calls when the pool is closed', async () => {
     const lost = assert.rejects(pool.signAll('first', messages), unavailable);
     await pool.close();
     await lost;
   });
 
-  it('keeps a process alive for its signatures and no longer', async function () {
+  it('keeps a process alive only until its signatures are done', async function () {
     this.timeout(240_000);
     const url = (name: string): string =>
       JSON.stringify(new URL(`../../../log/crypto/${name}.ts`, import.meta.url).href);

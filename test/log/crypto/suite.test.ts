@@ -26,10 +26,10 @@ interface Vector {
 }
 
 /**
- * Every vector satisfies the equation in some reading; its flags say which readings differ. Ours refuses:
- * A or R of low order or in a second spelling; a residue of low order (the equation holds only after
- * multiplying by the cofactor); k computed over A and R encoded anew (we hash the bytes as they came).
- * A or R that merely *has* a low order component (mixed order) is accepted when the equation holds.
+ * Every vector satisfies the equation under some interpretation; its flags name those that differ. This verifier
+ * refuses: A or R of low order or not canonical; a residue of low order (the equation holds only after multiplication
+ * by the cofactor); k computed over A and R encoded again (this verifier hashes the bytes as received). It accepts A
+ * or R with a low order component (mixed order) if the equation holds.
  */
 const REFUSED = new Set([
   'low_order_A',
@@ -45,7 +45,7 @@ const fromHex = (hex: string): Uint8Array => Uint8Array.from(Buffer.from(hex, 'h
 const L = Point.CURVE().n;
 
 describe('ed25519 acceptance rule', () => {
-  describe('C2SP/CCTV vectors (skipped where ../shared/vectors is missing)', () => {
+  describe('C2SP/CCTV vectors (skipped if ../shared/vectors is missing)', () => {
     let vectors: readonly Vector[] = [];
     before(function () {
       const file = sharedVectors('ed25519/vectors.json');
@@ -53,7 +53,7 @@ describe('ed25519 acceptance rule', () => {
       vectors = file as Vector[];
     });
 
-    it('has only flags this test understands, and both verdicts', () => {
+    it('have only known flags, and both results', () => {
       const flags = new Set(vectors.flatMap((vector) => vector.flags ?? []));
       for (const flag of flags) assert.ok(REFUSED.has(flag) || HARMLESS.has(flag), flag);
       const valid = vectors.filter((v) => !(v.flags ?? []).some((flag) => REFUSED.has(flag)));
@@ -62,7 +62,7 @@ describe('ed25519 acceptance rule', () => {
     });
 
     for (const [name, suite] of SUITES) {
-      it(`gives each vector its verdict: ${name}`, () => {
+      it(`have the expected result with suite ${name}`, () => {
         for (const { number, key, msg, sig, flags } of vectors) {
           const expected = !(flags ?? []).some((flag) => REFUSED.has(flag));
           const verdict = suite.verify(fromHex(key), Buffer.from(msg, 'utf8'), fromHex(sig));
@@ -72,8 +72,8 @@ describe('ed25519 acceptance rule', () => {
     }
   });
 
-  it('refuses all eight points of low order in either role, and their second spellings', () => {
-    // A point of order 8: any point times L that has the full order left.
+  it('refuses all eight points of low order as A and as R, and their non-canonical encodings', () => {
+    // A point of order 8: the multiple by L of a point of full order.
     let generator: Point | undefined;
     for (let y = 2; generator === undefined; y += 1) {
       const bytes = new Uint8Array(32);
@@ -104,7 +104,7 @@ describe('ed25519 acceptance rule', () => {
     assert.equal(isAcceptable(good, Buffer.concat([good, one])), true);
   });
 
-  it('refuses y from p up and accepts the largest y below p that is not of low order', () => {
+  it('refuses y >= p, and accepts the largest y < p that is not of low order', () => {
     const good = Point.BASE.toBytes();
     const tail = new Uint8Array(32);
     for (const sign of [0x7f, 0xff]) {
@@ -118,7 +118,7 @@ describe('ed25519 acceptance rule', () => {
     }
   });
 
-  it('refuses S = L, S + L and lengths that do not fit', () => {
+  it('refuses S = L, S + L, and wrong lengths', () => {
     const { privateKey, publicKey } = generateKeyPairSync('ed25519');
     const x = publicKey.export({ format: 'jwk' }).x ?? '';
     const key = Uint8Array.from(Buffer.from(x, 'base64url'));
@@ -140,7 +140,7 @@ describe('ed25519 acceptance rule', () => {
     }
   });
 
-  it('answers alike for changed bytes and for random keys, on the curve or not', () => {
+  it('gives the same result in both suites for changed bytes and random keys, on the curve or not', () => {
     const { privateKey, publicKey } = generateKeyPairSync('ed25519');
     const x = publicKey.export({ format: 'jwk' }).x ?? '';
     const key = Uint8Array.from(Buffer.from(x, 'base64url'));
@@ -160,7 +160,7 @@ describe('ed25519 acceptance rule', () => {
   });
 });
 
-/** A generator of numbers below 2^32 that repeats for a seed (mulberry32). */
+/** A deterministic generator of numbers below 2^32 (mulberry32). */
 function seeded(seed: number): () => number {
   let state = seed;
   return () => {
@@ -183,7 +183,7 @@ interface Case {
   readonly signature: Uint8Array;
 }
 
-/** A signature whose A and R have the given components of low order. It holds where these cancel each other. */
+/** A signature whose A and R have the given components of low order. It is valid if these cancel each other. */
 function withTorsion(a: bigint, r: bigint, message: Uint8Array, low: [Point, Point]): Case {
   const key = Point.BASE.multiply(a).add(low[0]).toBytes();
   const point = Point.BASE.multiply(r).add(low[1]).toBytes();
@@ -196,11 +196,11 @@ describe('libsodium and OpenSSL', () => {
   const count = Number(process.env['ACTLOG_ODD_SIGNATURES'] ?? 10_000);
 
   before(function () {
-    // An optional dependency. npm installs it wherever it has a binary for the platform.
+    // An optional dependency, installed if npm has a binary for the platform.
     if (sodium === null) this.skip();
   });
 
-  it('make the same signatures', () => {
+  it('sign identically', () => {
     if (sodium === null) assert.fail();
     const { privateKey } = generateKeyPairSync('ed25519');
     const signInto = sodiumSigner(sodium, privateKey);
@@ -212,7 +212,7 @@ describe('libsodium and OpenSSL', () => {
     }
   });
 
-  it(`accept the same of ${String(count)} odd signatures`, () => {
+  it(`agree on ${String(count)} unusual signatures`, () => {
     const next = seeded(20261125);
     const bytes = (length: number): Buffer =>
       Buffer.from(Array.from({ length }, () => next() & 255));
@@ -248,7 +248,7 @@ describe('libsodium and OpenSSL', () => {
         case 3:
           Buffer.from(lowPoint().toBytes()).copy(all, next() % 2 === 0 ? 0 : 32);
           break;
-        case 4: // y from p up
+        case 4: // y >= p
           Buffer.alloc(32, 0xff).copy(all, next() % 2 === 0 ? 0 : 32);
           all[next() % 2 === 0 ? 0 : 32] = 0xe0 + (next() % 32);
           break;
@@ -265,13 +265,13 @@ describe('libsodium and OpenSSL', () => {
       assert.equal(openssl.verify(k, m, s), verdict, all.toString('hex'));
       accepted[`${verdict}`] += 1;
     }
-    // Both verdicts occur often enough to tell the libraries apart.
+    // Both results must occur often enough for the comparison to mean something.
     assert.ok(accepted.true > count / 50 && accepted.false > count / 2, JSON.stringify(accepted));
   });
 });
 
 describe('sha256 of both suites', () => {
-  it('gives the same plain bytes', () => {
+  it('returns the same bytes as a Uint8Array', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 300 }), (bytes) => {
         assert.deepEqual(native.sha256(bytes), portable.sha256(bytes));

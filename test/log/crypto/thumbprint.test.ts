@@ -1,4 +1,4 @@
-// Receipt key names against RFC 8037 Appendix A.
+// Key ids of receipt keys, against RFC 8037 Appendix A.
 
 import assert from 'node:assert/strict';
 import { native } from '../../../log/crypto/native.ts';
@@ -14,12 +14,12 @@ const JWK = {
 const KID = 'kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k';
 
 describe('thumbprint', () => {
-  it('is that of RFC 8037 A.3 in both suites, whatever other members the key has', () => {
+  it('is that of RFC 8037 A.3 in both suites, with any other members in the key', () => {
     assert.equal(thumbprint(native, JWK), KID);
     assert.equal(thumbprint(portable, { use: 'sig', ...JWK, kid: 'x' }), KID);
   });
 
-  it('goes from JWK to bytes and back', () => {
+  it('converts a JWK to bytes and back', () => {
     assert.deepEqual(jwkOfPublicKey(publicKeyOfJwk(JWK)), JWK);
   });
 

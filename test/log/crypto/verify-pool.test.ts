@@ -1,4 +1,4 @@
-// The verify pool: one answer for each signature, whichever thread it came from.
+// The verify pool returns one result for each signature, from any thread.
 
 import assert from 'node:assert/strict';
 import { openVerifyPool } from '../../../log/crypto/verify-pool.ts';
@@ -7,7 +7,7 @@ import { seedKey } from '../../support/forge.ts';
 
 const KEYS = [seedKey(1), seedKey(2)];
 
-/** Checks of messages of different lengths by two keys; every third signature is of another message. */
+/** Signatures of two keys over messages of different lengths; every third one is of another message. */
 function checks(count: number): { list: SignatureCheck[]; holds: number[] } {
   const list = Array.from({ length: count }, (_, i) => {
     const key = KEYS[i % 2]!;
@@ -23,12 +23,12 @@ for (const threads of [0, 1, 3]) {
     const pool = openVerifyPool({ threads });
     after(() => pool.close());
 
-    it('answers for each signature in its order', async () => {
+    it('returns a result for each signature in order', async () => {
       const { list, holds } = checks(50);
       assert.deepEqual([...(await pool.verifyAll(list))], holds);
     });
 
-    it('keeps concurrent batches apart', async () => {
+    it('keeps concurrent batches separate', async () => {
       const batches = [checks(1), checks(20), checks(2), checks(0), checks(33)];
       const answers = await Promise.all(batches.map(({ list }) => pool.verifyAll(list)));
       assert.deepEqual(
@@ -40,7 +40,7 @@ for (const threads of [0, 1, 3]) {
 }
 
 describe('verify pool', () => {
-  it('rejects jobs in flight and later jobs once it is closed', async () => {
+  it('rejects pending and later jobs once it is closed', async () => {
     const pool = openVerifyPool({ threads: 1 });
     const flying = pool.verifyAll(checks(5).list);
     const rejected = assert.rejects(flying, { code: 'log_unavailable' });

@@ -34,7 +34,7 @@ describe('log/encoding/bytes', () => {
     );
   });
 
-  it('gives each text bytes that no other text is written to', () => {
+  it('encodes texts of any length as UTF-8, also after a length prefix', () => {
     const text = fc.string({ unit: 'grapheme', maxLength: 400 });
     fc.assert(
       fc.property(fc.array(text, { minLength: 1, maxLength: 100 }), (texts) => {
@@ -49,7 +49,7 @@ describe('log/encoding/bytes', () => {
     assert.equal(utf8('a'.repeat(100_000)).length, 100_000);
   });
 
-  it('reads well-formed UTF-8 without a byte order mark, and writes no other', () => {
+  it('reads and writes well-formed UTF-8 only, without a byte order mark', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), (s) => {
         if (!s.startsWith('\ufeff')) assert.equal(fromUtf8(utf8(s)), s);
@@ -65,7 +65,7 @@ describe('log/encoding/bytes', () => {
     }
   });
 
-  it('writes integers big-endian and refuses what does not fit', () => {
+  it('writes integers in big-endian order, and refuses those out of range', () => {
     assert.equal(toHex(concat(u8(1), u16(0x0203), u32(0x84050607))), '01020384050607');
     assert.equal(toHex(u64(Number.MAX_SAFE_INTEGER)), '001fffffffffffff');
     fc.assert(
@@ -90,7 +90,7 @@ describe('log/encoding/bytes', () => {
     assert.throws(() => readU64(new Uint8Array(8), -1), refused);
   });
 
-  it('puts the byte length before a text, up to 65,535', () => {
+  it('prefixes a text with its length in bytes, up to 65,535', () => {
     assert.equal(toHex(lp(NOTHING, '\u00e9a')), '0003c3a961');
     assert.equal(lp(NOTHING, 'a'.repeat(65_535)).length, 65_537);
     assert.throws(() => lp(NOTHING, 'a'.repeat(65_536)), refused);

@@ -20,7 +20,7 @@ function nested(depth: number): Json {
 }
 
 describe('log/encoding/canonical', () => {
-  it('prints one text for one value, whatever the order of its members', () => {
+  it('gives one text for a value, in any order of its members', () => {
     const value = fc.jsonValue({ stringUnit: 'grapheme' });
     fc.assert(
       fc.property(value, (v) => {
@@ -32,7 +32,7 @@ describe('log/encoding/canonical', () => {
     );
   });
 
-  it('knows a text that is canonical from every other text of its value', () => {
+  it('distinguishes the canonical text from every other text of its value', () => {
     const unit = fc.constantFrom(
       'a',
       'B',
@@ -80,7 +80,7 @@ describe('log/encoding/canonical', () => {
     }
   });
 
-  it('sorts members by UTF-16 units and prints minus zero as 0', () => {
+  it('sorts members by UTF-16 code units, and writes minus zero as 0', () => {
     assert.equal(
       canonical({ '\ufb33': 1, '\u{1f600}': 2, '10': 3, '9': -0, __proto__x: 4 }),
       '{"10":3,"9":0,"__proto__x":4,"\u{1f600}":2,"\ufb33":1}',
@@ -119,13 +119,13 @@ describe('log/encoding/canonical', () => {
     }
   });
 
-  it('takes 64 levels and no more', () => {
+  it('accepts up to 64 levels', () => {
     assert.equal(canonical(nested(64)), JSON.stringify(nested(64)));
     assert.throws(() => canonical(nested(65)), refused);
     assert.throws(() => canonical(nested(100_000)), refused);
   });
 
-  it('finds the entries of the absence vectors canonical', () => {
+  it('finds that the entries of the absence vectors are canonical', () => {
     const { entries } = ownVectors('absence') as { entries: string[] };
     for (const entry of entries) assert.equal(canonical(parseJson(entry)), entry);
     assert.equal(entries.length, 20);
@@ -139,7 +139,7 @@ describe('log/encoding/canonical: RFC 8785 vectors (need ../shared/vectors/jcs)'
     if (cases === null) this.skip();
   });
 
-  it('has them', () => {
+  it('reads the file of vectors', () => {
     assert.equal(cases?.length, 6);
   });
 
@@ -152,10 +152,10 @@ describe('log/encoding/canonical: RFC 8785 vectors (need ../shared/vectors/jcs)'
   }
 });
 
-describe('log/encoding/canonical: names in order and out of it', () => {
+describe('log/encoding/canonical: sorted and unsorted member names', () => {
   const name = fc.oneof(fc.string({ unit: 'grapheme' }), fc.nat(20).map(String), fc.constant('-'));
 
-  it('prints what the library prints', () => {
+  it('gives the same text as the package canonicalize', () => {
     fc.assert(
       fc.property(fc.dictionary(name, fc.jsonValue({ maxDepth: 4 })), (members) => {
         let value: JsonObject;
@@ -175,7 +175,7 @@ describe('log/encoding/canonical: names in order and out of it', () => {
     );
   });
 
-  it('sorts at every depth, and what the runtime puts first as well', () => {
+  it('sorts at every depth, also integer-like names, which JavaScript orders first', () => {
     for (const [text, wanted] of [
       ['{"b":1,"a":2}', '{"a":2,"b":1}'],
       ['{"a":[{"c":1,"b":2}],"b":3}', '{"a":[{"b":2,"c":1}],"b":3}'],

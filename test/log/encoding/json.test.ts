@@ -11,7 +11,7 @@ import { sharedVectors } from '../../support/vectors.ts';
 
 const refused = { name: 'LogError', code: 'json_invalid' };
 
-/** The rules once more, token by token: whether a text is to be accepted. */
+/** An independent implementation of the rules, token by token: whether a text must be accepted. */
 function isAccepted(text: string, { fractions = false, maxDepth = 16 }: JsonOptions): boolean {
   if (!text.isWellFormed()) return false;
   try {
@@ -91,7 +91,7 @@ const text = fc.oneof(
 );
 const space = fc.constantFrom('', '', '', ' ', '\n\t', '\u00a0', '\ufeff');
 
-/** JSON texts, and what comes near. */
+/** JSON texts, and texts similar to JSON. */
 const { json } = fc.letrec<{ json: string }>((tie) => ({
   json: fc.oneof(
     { depthSize: 'medium' },
@@ -108,11 +108,11 @@ const { json } = fc.letrec<{ json: string }>((tie) => ({
 const options = fc.record({ fractions: fc.boolean(), maxDepth: fc.constantFrom(1, 2, 16) });
 
 describe('log/encoding/json', () => {
-  it('accepts what JSON.parse accepts, less what the rules refuse', () => {
+  it('accepts what JSON.parse accepts, except what the rules refuse', () => {
     fc.assert(fc.property(json, options, agrees), { numRuns: 3000 });
   });
 
-  it('does so for texts with a few characters changed', () => {
+  it('does so for texts with a few changed characters', () => {
     const edit = fc.tuple(
       fc.nat(),
       fc.nat({ max: 2 }),
@@ -129,7 +129,7 @@ describe('log/encoding/json', () => {
     fc.assert(fc.property(edited, options, agrees), { numRuns: 5000 });
   });
 
-  it('refuses repeated names, also with escapes', () => {
+  it('refuses repeated names, also if they are written with escapes', () => {
     for (const s of [
       '{"a":1,"a":1}',
       '{"a":1,"\\u0061":2}',
@@ -140,7 +140,7 @@ describe('log/encoding/json', () => {
     assert.deepEqual(parseJson('[{"a":1},{"a":1}]'), [{ a: 1 }, { a: 1 }]);
   });
 
-  it('keeps __proto__ as a member like any other', () => {
+  it('keeps __proto__ as an ordinary member', () => {
     const value = parseJson('{"__proto__":{"polluted":1},"constructor":2}');
     assert.deepEqual(Object.keys(value as object), ['__proto__', 'constructor']);
     assert.equal(Object.getPrototypeOf(value), Object.prototype);
@@ -157,7 +157,7 @@ describe('log/encoding/json', () => {
     }
   });
 
-  it('counts depth from the outermost container, and survives nesting of any depth', () => {
+  it('counts depth from the outermost container, and refuses deeper nesting without exhausting the stack', () => {
     const nested = (n: number) => '['.repeat(n) + ']'.repeat(n);
     assert.equal(JSON.stringify(parseJson(nested(16))), nested(16));
     assert.throws(() => parseJson(nested(17)), { ...refused, message: /16/ });
@@ -168,7 +168,7 @@ describe('log/encoding/json', () => {
     assert.throws(() => parseJson('[]', { maxDepth: 0 }), refused);
   });
 
-  it('limits the bytes of UTF-8, not the characters', () => {
+  it('limits bytes of UTF-8, not characters', () => {
     assert.equal(parseJson('"\u20ac"', { maxBytes: 5 }), '\u20ac');
     assert.throws(() => parseJson('"\u20ac"', { maxBytes: 4 }), {
       ...refused,
@@ -178,7 +178,7 @@ describe('log/encoding/json', () => {
     assert.throws(() => parseJson('"aaaa"', { maxBytes: 5 }), refused);
   });
 
-  it('takes fractions only where they are asked for, never minus zero or a number that would change', () => {
+  it('accepts fractions only on request, and never minus zero or a number that a double changes', () => {
     for (const s of ['1.5', '1e2', '1E30', '4.50', '100000000000000000000']) {
       assert.throws(() => parseJson(s), refused, s);
       assert.equal(parseJson(s, { fractions: true }), Number(s));
@@ -188,13 +188,13 @@ describe('log/encoding/json', () => {
     }
   });
 
-  it('refuses tokens that look like numbers but are not JSON', () => {
+  it('refuses tokens that resemble numbers but are not JSON', () => {
     for (const s of ['-', '--1', '{"a":-}', '<!doctype html><meta name="x-y">', '1-2']) {
       assert.throws(() => parseJson(s, { fractions: true }), { message: 'text is not json' }, s);
     }
   });
 
-  it('knows an object', () => {
+  it('recognises objects', () => {
     assert.equal(isJsonObject({}), true);
     for (const value of [null, [], 'a', 1, true, undefined])
       assert.equal(isJsonObject(value), false);

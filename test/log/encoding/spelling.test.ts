@@ -17,7 +17,7 @@ const bytes = fc.uint8Array({ maxLength: 100 });
 const refused = { name: 'LogError', code: 'encoding_invalid' };
 
 describe('log/encoding/spelling', () => {
-  it('spells hex and base64 as node does, and reads them back', () => {
+  it('encodes hex and base64 as Node.js does, and decodes them', () => {
     fc.assert(
       fc.property(bytes, (b) => {
         assert.equal(toHex(b), Buffer.from(b).toString('hex'));
@@ -30,7 +30,7 @@ describe('log/encoding/spelling', () => {
     );
   });
 
-  it('accepts one spelling only: what it reads, it writes back the same', () => {
+  it('accepts one encoding only: encoding a decoded value gives the same text', () => {
     const text = fc.string({
       unit: fc.constantFrom(...'AQBgwz09+/-_=fF \n\u00e9'.split('')),
       maxLength: 9,
@@ -56,7 +56,7 @@ describe('log/encoding/spelling', () => {
     );
   });
 
-  it('refuses other spellings and lengths', () => {
+  it('refuses other encodings and lengths', () => {
     for (const s of ['0', 'AB', 'zz', '0x00', ' 00', '0\u0130']) {
       assert.throws(() => fromHex(s), refused, s);
     }

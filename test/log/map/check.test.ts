@@ -1,4 +1,4 @@
-// Map proofs: honest ones hold, and every known forgery is refused (log/FORMAT.md §6.4).
+// Map proofs: correct ones are accepted, and every known forgery is refused (log/FORMAT.md §6.4).
 
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
@@ -11,7 +11,7 @@ import { naiveProof, naiveRoot } from './recursive-map.ts';
 
 const refused = { name: 'LogError', code: 'proof_invalid' };
 
-/** A key whose first bits are given and whose rest is a hash of them. */
+/** A key with the given first bits; the rest is a hash of them. */
 function keyAt(bits: string, salt = ''): Uint8Array {
   const bytes = native.sha256(utf8(bits + salt));
   for (let d = 0; d < bits.length; d++) {
@@ -38,12 +38,12 @@ const refuses = (call: () => void): void => {
   assert.throws(call, refused);
 };
 
-describe('map/check: honest proofs', () => {
-  it('verify for every key', () => {
+describe('map/check: correct proofs', () => {
+  it('are accepted for every key', () => {
     for (const skey of KEYS) member(skey, naiveProof(MAP, skey).siblings);
   });
 
-  it('verify for an empty slot and for a foreign leaf', () => {
+  it('are accepted for an empty slot and for a foreign leaf', () => {
     const empty = naiveProof(MAP, keyAt('01'));
     assert.equal(empty.leaf, null);
     absent(keyAt('01'), empty.siblings);
@@ -52,7 +52,7 @@ describe('map/check: honest proofs', () => {
     absent(keyAt('100', 'other'), foreign.siblings, foreign.leaf);
   });
 
-  it('verify in the empty map and in a map of one', () => {
+  it('are accepted in the empty map and in a map of one key', () => {
     absent(keyAt('0'), [], undefined, emptyMap());
     const skey = keyAt('1');
     const leaf = { skey, vhash: valueOf(skey) };
@@ -61,7 +61,7 @@ describe('map/check: honest proofs', () => {
     absent(keyAt('0'), [], leaf, root);
   });
 
-  it('verify for exactly one of presence and absence in every map', () => {
+  it('exist for exactly one of presence and absence in every map', () => {
     const keys = fc.uniqueArray(fc.nat(40), { maxLength: 25 });
     fc.assert(
       fc.property(keys, fc.nat(40), (numbers, n) => {
@@ -94,14 +94,14 @@ describe('map/check: forged absence', () => {
   const missing = keyAt('01');
   const empty = naiveProof(MAP, missing);
 
-  it('refuses the own leaf as foreign leaf', () => {
+  it('refuses the leaf of the key itself as foreign leaf', () => {
     refuses(() => {
       absent(present, own.siblings, { skey: present, vhash: valueOf(present) });
     });
   });
 
   it('refuses a genuine leaf that is not on the path of the key', () => {
-    // The path leads to the leaf by its own turns; under the turns of the key it is another tree.
+    // The siblings lead to the root only with the bits of the leaf; with those of the key the root differs.
     for (const skey of KEYS.slice(3)) {
       const { siblings, leaf } = naiveProof(MAP, skey);
       assert.ok(leaf !== null);
@@ -111,8 +111,8 @@ describe('map/check: forged absence', () => {
     }
   });
 
-  it('refuses a leaf off the path even where the hashes meet', () => {
-    // Both children of the root are this one leaf hash, so only rule B tells the sides apart.
+  it('refuses a leaf off the path even if the hashes match', () => {
+    // Both children of the root are the same leaf hash, so only rule B distinguishes the sides.
     const leaf = { skey: keyAt('1'), vhash: valueOf(keyAt('1')) };
     const hash = mapLeafHash(native, leaf);
     const root = mapNode(hash, hash);
@@ -123,7 +123,7 @@ describe('map/check: forged absence', () => {
   });
 
   it('refuses a leaf at a shallower node', () => {
-    // 10 is an inner node above the key: not a slot, whatever stands for it.
+    // 10 is an inner node above the key: no leaf and no empty slot is accepted in its place.
     const above = own.siblings.slice(0, 2);
     refuses(() => {
       absent(present, above);
@@ -134,7 +134,7 @@ describe('map/check: forged absence', () => {
   });
 
   it('refuses an inner node as a leaf', () => {
-    // The children of 10 offered as skey and vhash: the tag keeps node and leaf apart.
+    // The children of 10 given as skey and vhash: the tag distinguishes a node from a leaf.
     const left = mapLeafHash(native, { skey: present, vhash: valueOf(present) });
     const right = own.siblings.at(-1);
     assert.ok(right);
@@ -146,7 +146,7 @@ describe('map/check: forged absence', () => {
     }
   });
 
-  it('refuses an inner node as a leaf whose key was made to lie on the path', () => {
+  it('refuses an inner node as a leaf whose key was chosen to lie on the path', () => {
     const a = keyAt('10');
     const left = concat(a.subarray(0, 31), Uint8Array.of(1));
     const right = valueOf(a);
@@ -199,8 +199,8 @@ describe('map/check: forged absence', () => {
     });
   });
 
-  it('refuses an empty sibling that is spelled out', () => {
-    const first = KEYS[0]!; // 0010, beside the empty 01
+  it('refuses an explicit hash for an empty sibling', () => {
+    const first = KEYS[0]!; // 0010, next to the empty slot 01
     const { siblings } = naiveProof(MAP, first);
     assert.ok(siblings.includes(null));
     member(first, siblings);
@@ -226,14 +226,14 @@ describe('map/check: forged absence', () => {
     });
   });
 
-  it('refuses another value in the foreign leaf', () => {
+  it('refuses a changed value in the foreign leaf', () => {
     const skey = keyAt('100', 'other');
     refuses(() => {
       absent(skey, own.siblings, { skey: present, vhash: valueOf(skey) });
     });
   });
 
-  it('refuses 257 siblings and any part that is not 32 bytes', () => {
+  it('refuses 257 siblings, and hashes that are not 32 bytes', () => {
     refuses(() => {
       absent(
         missing,
@@ -261,7 +261,7 @@ describe('map/check: forged absence', () => {
     });
   });
 
-  it('refuses every flipped bit of root, value and siblings', () => {
+  it('refuses a proof with any bit of root, value or siblings flipped', () => {
     const flip = (bytes: Uint8Array, bit: number): Uint8Array =>
       bytes.map((byte, i) => (i === bit >> 3 ? byte ^ (1 << (bit & 7)) : byte));
     fc.assert(

@@ -1,4 +1,4 @@
-// A fold, in a thread and inline: the same answers as the trie, in the order of the calls.
+// A fold in a thread and inline: it gives the same results as the trie, in the order of the calls.
 
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -18,7 +18,7 @@ function updates(from: number, to: number, value = 'v'): Uint8Array {
   return concat(...parts);
 }
 
-/** A trie to which the same updates were applied. */
+/** A trie with the same updates. */
 function trieOf(...batches: readonly Uint8Array[]): HeadTrie {
   const trie = new HeadTrie();
   for (const batch of batches) {
@@ -49,7 +49,7 @@ for (const threads of [true, false]) {
       assert.deepEqual([cut.root, cut.keys], [new Uint8Array(32), 0]);
     });
 
-    it('cuts exactly what was applied before', async () => {
+    it('cuts a version with exactly the updates before it', async () => {
       const fold = host.trie('live');
       fold.apply(updates(0, 3000));
       const first = fold.cut();
@@ -63,7 +63,7 @@ for (const threads of [true, false]) {
       assert.deepEqual([(await first).keys, (await second).keys], [3000, 4000]);
     });
 
-    it('takes an array that is part of another without harm to the other', async () => {
+    it('accepts a part of an array, and leaves the rest of the array unchanged', async () => {
       const fold = host.trie('live');
       const all = updates(0, 10);
       fold.apply(all.subarray(64, 128));
@@ -79,7 +79,7 @@ for (const threads of [true, false]) {
       assert.equal((await fold.cut()).keys, 0);
     });
 
-    it('proves from a cut while the map moves on', async () => {
+    it('proves from a cut version while the map changes', async () => {
       const fold = host.trie('live');
       fold.apply(updates(0, 500));
       const { version } = await fold.cut();
@@ -100,7 +100,7 @@ for (const threads of [true, false]) {
       );
     });
 
-    it('forgets a released version once another was cut, twice being harmless', async () => {
+    it('forgets a released version after the next cut; releasing it twice is harmless', async () => {
       const fold = host.trie('live');
       fold.apply(updates(0, 10));
       const { version } = await fold.cut();
@@ -108,7 +108,7 @@ for (const threads of [true, false]) {
       fold.release(version);
       fold.apply(updates(10, 20));
       const later = await fold.cut();
-      // Asked in one turn, of two versions, one of them released: each gets its own.
+      // Requested in one turn for two versions, one of which was released: each call gets its own result.
       const [gone, both, one, none] = await Promise.allSettled([
         fold.prove(version, [sha('k1')]),
         fold.prove(later.version, [sha('k2'), sha('k1')]),
@@ -126,7 +126,7 @@ for (const threads of [true, false]) {
       assert.equal((await fold.prove(later.version, [sha('k1')])).length, 1);
     });
 
-    it('keeps maps of two names apart', async () => {
+    it('keeps maps of two names separate', async () => {
       const live = host.trie('live');
       const sandbox = host.trie('sandbox');
       live.apply(updates(0, 10));
@@ -137,7 +137,7 @@ for (const threads of [true, false]) {
       assert.equal((await sandbox.cut()).keys, 20);
     });
 
-    it('saves the last cut, whatever was applied or cut since the call', async () => {
+    it('saves the last cut, regardless of later updates and cuts', async () => {
       const fold = host.trie('live');
       const path = join(folder, 'map');
       fold.apply(updates(0, 20_000));
@@ -157,7 +157,7 @@ for (const threads of [true, false]) {
       assert.deepEqual(await again.cut(), { ...next, version: 1 });
     });
 
-    it('lets one save follow the other', async () => {
+    it('saves one snapshot after the other', async () => {
       const fold = host.trie('live');
       const path = join(folder, 'map');
       fold.apply(updates(0, 9000));
@@ -169,7 +169,7 @@ for (const threads of [true, false]) {
       assert.deepEqual(await host.trie('again').load(path), { covered: 2, root });
     });
 
-    it('loads nothing from a missing or damaged file, and stays of use', async () => {
+    it('loads nothing from a missing or damaged file, and remains usable', async () => {
       const fold = host.trie('live');
       const path = join(folder, 'map');
       assert.equal(await fold.load(path), null);
@@ -186,7 +186,7 @@ for (const threads of [true, false]) {
       await assert.rejects(fold.load(join(folder, 'map')), /not empty/u);
     });
 
-    it('rejects a save that the disk refuses, and saves again after it', async () => {
+    it('rejects a save that the file system refuses, and can save again', async () => {
       const fold = host.trie('live');
       fold.apply(updates(0, 10));
       const { root } = await fold.cut();
@@ -195,7 +195,7 @@ for (const threads of [true, false]) {
       assert.deepEqual(await host.trie('again').load(join(folder, 'map')), { covered: 2, root });
     });
 
-    it('waits with closing for work in flight', async () => {
+    it('waits on close for calls in progress', async () => {
       const own = openFold({ threads });
       const fold = own.trie('live');
       fold.apply(updates(0, 9000));
@@ -211,7 +211,7 @@ for (const threads of [true, false]) {
 }
 
 describe('map/fold: thread', () => {
-  it('rejects calls after its end', async () => {
+  it('rejects calls after it ended', async () => {
     const host = openFold({ threads: true });
     const fold = host.trie('live');
     await fold.cut();
@@ -219,7 +219,7 @@ describe('map/fold: thread', () => {
     await assert.rejects(fold.cut(), { name: 'LogError', code: 'log_unavailable' });
   });
 
-  it('hands proofs over as they were', () => {
+  it('transfers proofs unchanged', () => {
     const trie = trieOf(updates(0, 200));
     const { id } = trie.freeze();
     const proofs = ['k1', 'k2', 'x', 'y', 'z'].map((name) => trie.prove(id, sha(name)));

@@ -1,4 +1,4 @@
-// Head records against the vector, and back.
+// Head records, encoded as the vector and decoded.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -25,13 +25,13 @@ describe('map/head', () => {
   const { count, last_index, last_ms } = vector;
   const head = { count, last_index, last_ms, last_leaf_hash: fromHex(vector.last_leaf_hash) };
 
-  it('encodes and hashes as the vector', () => {
+  it('encodes and hashes as in the vector', () => {
     assert.equal(toHex(encodeHead(head)), vector.bytes);
     assert.equal(toHex(vhash(native, head)), vector.vhash);
     assert.deepEqual(decodeHead(fromHex(vector.bytes)), head);
   });
 
-  it('comes back from its bytes, up to 2^53 - 1', () => {
+  it('decodes to the same record, with numbers up to 2^53 - 1', () => {
     const n = fc.oneof(fc.maxSafeNat(), fc.constant(Number.MAX_SAFE_INTEGER));
     const hash = fc.uint8Array({ minLength: 32, maxLength: 32 });
     fc.assert(
@@ -42,7 +42,7 @@ describe('map/head', () => {
     );
   });
 
-  it('refuses numbers and hashes that do not fit', () => {
+  it('refuses numbers and hashes out of range', () => {
     for (const bad of [
       { ...head, count: -1 },
       { ...head, last_index: 0.5 },
@@ -53,7 +53,7 @@ describe('map/head', () => {
     }
   });
 
-  it('refuses bytes of another length, version or size of number', () => {
+  it('refuses another length, another version, and numbers above 2^53 - 1', () => {
     const bytes = encodeHead(head);
     assert.throws(() => decodeHead(bytes.subarray(1)), invalid);
     assert.throws(() => decodeHead(new Uint8Array(HEAD_BYTES + 1)), invalid);

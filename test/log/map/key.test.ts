@@ -1,4 +1,4 @@
-// Chain keys against the vectors and against the table of log/FORMAT.md §3.
+// Chain keys, against the vectors and the table of log/FORMAT.md §3.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -33,13 +33,13 @@ function coded(code: string) {
 describe('map/key: vectors', () => {
   const vectors = JSON.parse(readFileSync(VECTORS, 'utf8')) as Vectors;
 
-  it('gives each chain its skey', () => {
+  it('gives the skey of each chain', () => {
     for (const { key, skey: expected } of vectors.skeys) {
       assert.equal(toHex(skey(native, vectors.origin, checkKey(key))), expected);
     }
   });
 
-  it('gives each entry the keys of its links', () => {
+  it('gives the keys of the links of each entry', () => {
     for (const text of vectors.entries) {
       const entry = JSON.parse(text) as JsonObject & { links?: { key: ChainKey }[] };
       assert.deepEqual(
@@ -67,7 +67,7 @@ describe('map/key: checkKey', () => {
     ['type', 'gate.decision.v1'],
   ];
   for (const key of good) {
-    it(`takes ${JSON.stringify(key)}`, () => {
+    it(`accepts ${JSON.stringify(key)}`, () => {
       assert.deepEqual(checkKey(key), key);
     });
   }
@@ -107,7 +107,7 @@ describe('map/key: checkKey', () => {
     });
   }
 
-  it('takes a declared kind with its number of members only', () => {
+  it('accepts a declared kind only with its number of members', () => {
     const declared = new Map([['pdtr.step', 2]]);
     assert.deepEqual(checkKey(['pdtr.step', 'a', 'Ünicode'], declared), [
       'pdtr.step',
@@ -121,7 +121,7 @@ describe('map/key: checkKey', () => {
 });
 
 describe('map/key: skey', () => {
-  it('depends on origin and on where members are cut', () => {
+  it('depends on the origin and on the boundaries of members', () => {
     const seen = new Set<string>();
     for (const [origin, key] of [
       ['a', ['k', 'bc', 'd']],
@@ -153,7 +153,7 @@ describe('map/key: chainKeys', () => {
     n: 1,
   };
 
-  it('is in the order of the table, then of the templates', () => {
+  it('follows the order of the table, then of the templates', () => {
     const kinds = chainKeys(everything, [
       ['gate.second', 'b', 'a'],
       ['gate.first', 'a'],
@@ -180,7 +180,7 @@ describe('map/key: chainKeys', () => {
     );
   });
 
-  it('passes over a template with a member that is missing or no string', () => {
+  it('skips a template if a member is missing or not a string', () => {
     const templates = [
       ['gate.n', 'n'],
       ['gate.c', 'c'],
@@ -207,14 +207,14 @@ describe('map/key: chainKeys', () => {
     assert.throws(() => chainKeys(everything, templates), coded('links_exceeded'));
   });
 
-  it('does not put built-in types on the entity chain', () => {
+  it('puts built-in types on no entity chain', () => {
     const manifest = { type: 'astl.manifest.v1', entity: 'acme' };
     assert.deepEqual(chainKeys(manifest, []), [['manifest', 'acme']]);
     const heartbeat = { type: 'astl.heartbeat.v1', entity: 'acme', surface: 's' };
     assert.deepEqual(chainKeys(heartbeat, []), [['heartbeat', 'acme', 's']]);
   });
 
-  it('names a receipt key by its thumbprint', () => {
+  it('identifies a receipt key by its thumbprint', () => {
     // The example of RFC 8037, appendix A.3.
     const key = { kty: 'OKP', crv: 'Ed25519', x: '11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo' };
     assert.deepEqual(chainKeys({ type: 'log.key.v1', key, status: 'active' }, []), [
@@ -222,7 +222,7 @@ describe('map/key: chainKeys', () => {
     ]);
   });
 
-  it('refuses a statement whose built-in type lacks the member of its key', () => {
+  it('refuses a statement of a built-in type that lacks the member of its key', () => {
     for (const type of ['astl.entity.v1', 'astl.heartbeat.v1', 'log.key.v1', 'log.entry_type.v1']) {
       assert.throws(() => chainKeys({ type }, []), coded('key_invalid'), type);
     }
@@ -231,7 +231,7 @@ describe('map/key: chainKeys', () => {
 });
 
 describe('map/key: reserved members', () => {
-  it('are strings of their grammar on every type', () => {
+  it('must match their grammar on every type', () => {
     for (const [name, value] of [
       ['entity', 'Acme'],
       ['entity', null],
@@ -250,7 +250,7 @@ describe('map/key: reserved members', () => {
     assert.equal(isReservedMember('__proto__'), false);
   });
 
-  it('has no surface without an entity', () => {
+  it('puts no entry without an entity on a surface chain', () => {
     assert.throws(() => {
       checkReserved({ type: 'gate.x.v1', surface: 'policy_bind' });
     }, coded('key_invalid'));

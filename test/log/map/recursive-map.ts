@@ -1,4 +1,4 @@
-// The head map by its definition (log/FORMAT.md §4), as an oracle: no trie, no storage, just the recursion.
+// The head map by the recursive definition of log/FORMAT.md §4, as an oracle for tests.
 
 import { fromHex } from '../../../log/encoding/bytes.ts';
 import type { MapProof } from '../../../log/map/check.ts';
@@ -22,7 +22,7 @@ export function naiveProof(map: NaiveMap, skey: Uint8Array): MapProof {
   return { siblings, leaf: leaf === null ? null : { skey: leaf.skey, vhash: leaf.vhash } };
 }
 
-/** How many inner nodes the map has, single-child ones too. */
+/** The number of inner nodes of the map, including those with one child. */
 export function naiveInner(map: NaiveMap): number {
   const count = (leaves: readonly Leaf[], d: number): number =>
     leaves.length < 2 ? 0 : 1 + count(side(leaves, d, 0), d + 1) + count(side(leaves, d, 1), d + 1);

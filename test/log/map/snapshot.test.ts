@@ -1,4 +1,4 @@
-// Snapshots: what is loaded is what was frozen, and a damaged file is no snapshot.
+// Snapshots: loading restores the frozen version, and a damaged file is not accepted.
 
 import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync, readdirSync, statSync } from 'node:fs';
@@ -38,7 +38,7 @@ describe('map/snapshot', () => {
   }
 
   for (const keys of [0, 1, 2, 3, 100, 20_000]) {
-    it(`restores a map of ${String(keys)} keys, which then continues as before`, async () => {
+    it(`restores a map of ${String(keys)} keys, which then changes as before`, async () => {
       const { trie, id, root } = await saved(keys);
       const loaded = loadSnapshot(path);
       assert.ok(loaded !== null);
@@ -54,13 +54,13 @@ describe('map/snapshot', () => {
     });
   }
 
-  it('leaves behind one file, for its owner only', async () => {
+  it('writes one file, which only its owner can read', async () => {
     await saved(10);
     assert.deepEqual(readdirSync(folder), ['map']);
     assert.equal(statSync(path).mode & 0o777, 0o600);
   });
 
-  it('holds the frozen version while the map moves on', async () => {
+  it('contains the frozen version while the map changes', async () => {
     const trie = new HeadTrie();
     fill(trie, 0, 20_000, 'v');
     const { id, root } = trie.freeze();
@@ -79,17 +79,17 @@ describe('map/snapshot', () => {
     assert.deepEqual(loadSnapshot(path)?.trie.root(), root);
   });
 
-  it('takes the place of an older one', async () => {
+  it('replaces an older one', async () => {
     await saved(10);
     const { root } = await saved(20);
     assert.deepEqual(loadSnapshot(path)?.trie.root(), root);
   });
 
-  it('is none when the file is missing', () => {
+  it('is null if the file is missing', () => {
     assert.equal(loadSnapshot(path), null);
   });
 
-  it('is none when any byte is another', async () => {
+  it('is null if any byte was changed', async () => {
     await saved(50);
     const bytes = readFileSync(path);
     fc.assert(
@@ -112,7 +112,7 @@ describe('map/snapshot', () => {
     assert.equal(loadSnapshot(path), null);
   });
 
-  it('rejects, and keeps the old file, when it cannot be written', async () => {
+  it('is rejected if it cannot be written, and the old file is kept', async () => {
     const trie = new HeadTrie();
     const { id } = trie.freeze();
     await assert.rejects(saveSnapshot(trie.records(id), 1, join(folder, 'none', 'map')), {

@@ -1,4 +1,4 @@
-// The trie against the definition: any order, any interleaving of versions, byte for byte the vectors.
+// The trie against its definition: any order of updates, any interleaving of versions, and the vectors.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -23,7 +23,7 @@ const vectors = JSON.parse(readFileSync(VECTORS, 'utf8')) as {
 
 const sha = (text: string): Uint8Array => native.sha256(utf8(text));
 
-/** Keys that share long prefixes: all zero but for one byte near the top, the middle or the very end. */
+/** Keys with long common prefixes: zero except for one byte near the top, in the middle or at the end. */
 const clustered = fc
   .record({ at: fc.constantFrom(0, 1, 15, 30, 31), byte: fc.nat(7) })
   .map(({ at, byte }) => {
@@ -55,7 +55,7 @@ describe('map/trie: vectors', () => {
     }
   });
 
-  it('has the root of every map head of the log', () => {
+  it('has the map root of every map head of the vectors', () => {
     const trie = new HeadTrie();
     const heads = new Map<string, Head>();
     let seen = 0;
@@ -82,7 +82,7 @@ describe('map/trie: vectors', () => {
 });
 
 describe('map/trie: one version', () => {
-  it('has the root of the definition, whatever the order and however it is hashed in between', () => {
+  it('has the root of the definition for any order of updates and of hashing', () => {
     const entries = fc.array(fc.tuple(key, value), { maxLength: 60 });
     fc.assert(
       fc.property(entries, fc.array(fc.nat(59)), (sets, hashedAfter) => {
@@ -102,7 +102,7 @@ describe('map/trie: one version', () => {
     );
   });
 
-  it('proves every key as the definition does, up to 256 siblings', () => {
+  it('gives the proofs of the definition, with up to 256 siblings', () => {
     const last = new Uint8Array(32);
     last[31] = 1;
     const trie = trieOf([
@@ -115,7 +115,7 @@ describe('map/trie: one version', () => {
     checkMember(native, { root, skey: last, vhash: sha('b'), siblings });
   });
 
-  it('holds one record for each node and no more', () => {
+  it('stores exactly one record for each node', () => {
     const entries = Array.from(
       { length: 500 },
       (_, i) => [sha(`k${String(i)}`), sha('v')] as const,
@@ -179,7 +179,7 @@ describe('map/trie: versions', () => {
     }
   }
 
-  it('stay what they were under any interleaving, and leave nothing behind', () => {
+  it('are unchanged under any interleaving, and free all records once released', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 80 }), key, (steps, asked) => {
         const trie = new HeadTrie();
@@ -218,7 +218,7 @@ describe('map/trie: versions', () => {
     );
   });
 
-  it('use freed records again', () => {
+  it('reuse freed records', () => {
     const trie = new HeadTrie();
     const keys = Array.from({ length: 300 }, (_, i) => sha(`k${String(i)}`));
     for (const k of keys) trie.set(k, sha('0'));

@@ -10,7 +10,7 @@ import { concat } from '../../../log/encoding/bytes.ts';
 const refused = { name: 'LogError', code: 'encoding_invalid' };
 
 describe('log/merkle/tile: bundles', () => {
-  it('reads what it wrote, and refuses it when it breaks off inside an entry', () => {
+  it('reads what it wrote, and refuses a bundle that ends within an entry', () => {
     const entries = fc.array(fc.uint8Array({ minLength: 1, maxLength: 40 }), { maxLength: 256 });
     fc.assert(
       fc.property(entries, fc.nat(), (list, at) => {
@@ -24,7 +24,7 @@ describe('log/merkle/tile: bundles', () => {
     );
   });
 
-  it('holds 256 entries of up to 65,535 bytes', () => {
+  it('contains 256 entries of up to 65,535 bytes', () => {
     const largest = new Uint8Array(65_535).fill(7);
     assert.deepEqual(parseBundle(encodeBundle([largest])), [largest]);
     assert.throws(() => encodeBundle([new Uint8Array(65_536)]), refused);
@@ -33,7 +33,7 @@ describe('log/merkle/tile: bundles', () => {
     assert.throws(() => parseBundle(concat(full, new Uint8Array(2))), refused);
   });
 
-  it('reads a bundle that is a view into other bytes', () => {
+  it('reads a bundle that is a view into a larger buffer', () => {
     const inner = encodeBundle([new Uint8Array([1, 2])]);
     assert.deepEqual(parseBundle(concat(new Uint8Array(3), inner).subarray(3)), [
       new Uint8Array([1, 2]),

@@ -35,7 +35,7 @@ function flipped(hash: Uint8Array, bit: number): Uint8Array {
   return other;
 }
 
-/** The path, with one bit of one hash flipped, one hash more or less, or two that changed places. */
+/** The path with one bit of a hash flipped, one hash more or less, or two hashes exchanged. */
 function brokenPaths(path: readonly Uint8Array[], bit: number): Uint8Array[][] {
   const extra = leaves[0] ?? new Uint8Array(32);
   const broken = [
@@ -95,8 +95,9 @@ describe('log/merkle/check', () => {
     );
   });
 
-  it('refuses another size, unless the leaf hangs at the same place in both trees', () => {
-    // A root does not fix its size: a leaf hash may be taken for a node. Only the note binds the two.
+  it('refuses another size, unless the leaf has the same position in both trees', () => {
+    // A root does not determine its size, because a leaf hash can be taken for a node. Only the checkpoint binds the
+    // two.
     fc.assert(
       fc.property(inclusion, fc.nat({ max: MAX }), (claim, size) => {
         const { index } = claim;
@@ -143,7 +144,7 @@ describe('log/merkle/check', () => {
     );
   });
 
-  it('refuses another older size, and a newer one of another shape', () => {
+  it('refuses another older size, and a newer size in which the path differs', () => {
     fc.assert(
       fc.property(consistency, fc.integer({ min: 1, max: MAX }), (claim, size) => {
         if (size !== claim.from) {
@@ -157,7 +158,7 @@ describe('log/merkle/check', () => {
     );
   });
 
-  it('takes an empty path from size 0 and between equal sizes, and no other', () => {
+  it('accepts an empty path from size 0 and between equal sizes only', () => {
     const roots = { fromRoot: EMPTY_ROOT, toRoot: oracle.root(5) };
     const path = [oracle.root(5)];
     checkConsistency(native, { from: 0, to: 5, ...roots, path: [] });
@@ -178,7 +179,7 @@ describe('log/merkle/check', () => {
   });
 });
 
-/** Whether the proof of `claim.from` to `to` climbs from the same subtree by the same sides. */
+/** Whether the proof from `claim.from` to `to` starts at the same subtree and turns to the same sides. */
 function sameShape(claim: ConsistencyClaim, to: number): boolean {
   const { from } = claim;
   if (to < from || (to === from) !== (claim.to === from)) return false;
@@ -222,7 +223,7 @@ describe('log/merkle/check: transparency-dev vectors (need ../shared/vectors/mer
   it('decides 98 inclusion cases', () => {
     for (const vector of inclusions ?? []) {
       const claim = {
-        // Numbers beyond 2^53 - 1 stand as strings; what they round to is no safe integer either.
+        // Numbers above 2^53 - 1 are strings; converted to numbers they are not safe integers either.
         index: Number(vector.leafIdx),
         size: Number(vector.treeSize),
         leafHash: fromBase64(vector.leafHash),
@@ -235,8 +236,8 @@ describe('log/merkle/check: transparency-dev vectors (need ../shared/vectors/mer
   });
 
   it('decides 98 consistency cases', () => {
-    // Their size1 = 0 is always an error; ours is none with an empty path, but there at least one of
-    // their roots is no root at all, so that those are refused as well.
+    // In the vectors, size1 = 0 is always an error. Here an empty path is accepted for it, but at least one root in
+    // these cases is not the root of any tree, so they are refused as well.
     for (const vector of consistencies ?? []) {
       const claim = {
         from: Number(vector.size1),

@@ -18,7 +18,7 @@ const LARGE = 65_536;
 const leaves = someLeaves(LARGE + 600);
 const oracle = new Oracle(leaves);
 
-/** The whole tree by merkletreejs, in another set-up than the one under test. */
+/** The whole tree by merkletreejs. */
 function wholeTree(size: number): Uint8Array {
   const tree = new MerkleTree(
     leaves.slice(0, size).map((leaf) => Buffer.from(leaf)),
@@ -52,7 +52,7 @@ describe('log/merkle/edge', () => {
     }
   });
 
-  it('has them around 65,536, where a tile of level 1 fills', () => {
+  it('has the same roots around 65,536, where a tile of level 1 is full', () => {
     const edge = large.clone();
     for (let size = LARGE - 3; size <= LARGE + 3; size++) {
       grow(edge, size);
@@ -65,7 +65,7 @@ describe('log/merkle/edge', () => {
     assert.equal(tiles.tiles.get('1/0')?.length, 256 * 32);
   });
 
-  it('hands out every tile that changed, once, with the hashes of its subtrees', () => {
+  it('returns every changed tile once, with the hashes of its subtrees', () => {
     const steps = fc.array(fc.integer({ min: 0, max: 300 }), { maxLength: 6 });
     fc.assert(
       fc.property(steps, (counts) => {
@@ -78,7 +78,7 @@ describe('log/merkle/edge', () => {
           for (const { level, n, hashes } of dirty) {
             const width = tileWidth(edge.size, level, n);
             assert.equal(hashes.length, width * 32);
-            assert.ok(width > tileWidth(before, level, n), 'a tile that did not change');
+            assert.ok(width > tileWidth(before, level, n), 'returns only tiles that changed');
             const leavesBelow = 256 ** level;
             for (let i = 0; i < width; i++) {
               const start = (n * 256 + i) * leavesBelow;
@@ -116,7 +116,7 @@ describe('log/merkle/edge', () => {
     }
   });
 
-  it('refuses to restore from a tile that is cut', () => {
+  it('refuses to restore from a truncated tile', () => {
     assert.throws(() => RightEdge.restore(5, () => new Uint8Array(4 * 32)), {
       name: 'LogError',
       code: 'store_corrupt',
@@ -124,7 +124,7 @@ describe('log/merkle/edge', () => {
     assert.throws(() => RightEdge.restore(-1, () => new Uint8Array(0)), { code: 'out_of_range' });
   });
 
-  it('clones into an edge that grows on its own', () => {
+  it('clones into an independent edge', () => {
     const edge = new RightEdge();
     grow(edge, 250);
     const clone = edge.clone();
@@ -146,7 +146,7 @@ describe('log/merkle/edge', () => {
     );
   });
 
-  it('takes hashes only', () => {
+  it('accepts hashes only', () => {
     const edge = new RightEdge();
     assert.throws(() => edge.append(new Uint8Array(31)), RangeError);
     assert.equal(edge.size, 0);

@@ -1,5 +1,5 @@
-// A C2SP log that another implementation wrote: tiles, bundles and roots, byte for byte. And the tree
-// of the project's own absence vectors.
+// A C2SP log that another implementation wrote: tiles, bundles and roots, byte for byte. Also the tree of the absence
+// vectors of this project.
 
 import assert from 'node:assert/strict';
 
@@ -53,7 +53,7 @@ describe('log/merkle: a log of tessera (needs ../shared/vectors/tlog-golden)', (
     }
   });
 
-  it('has paths and bundles that read back', () => {
+  it('reads its paths and bundles', () => {
     for (const [path, text] of Object.entries(golden?.entry_bundles ?? {})) {
       const name = parseTilePath(path);
       assert.equal(name?.level, 'entries');

@@ -16,7 +16,7 @@ import {
 } from '../../../log/merkle/hash.ts';
 
 describe('log/merkle/hash', () => {
-  it('tags leaves with 00 and nodes with 01', () => {
+  it('prefixes leaves with 00 and nodes with 01', () => {
     const left = new Uint8Array(HASH_BYTES).fill(1);
     const right = new Uint8Array(HASH_BYTES).fill(2);
     assert.deepEqual(leafHash(native, left), native.sha256(new Uint8Array([0, ...left])));
@@ -26,7 +26,7 @@ describe('log/merkle/hash', () => {
     );
   });
 
-  it('writes a node over one of the two it is made of', () => {
+  it('can write a node over one of its two children', () => {
     const [left, right] = [new Uint8Array(HASH_BYTES).fill(1), new Uint8Array(HASH_BYTES).fill(2)];
     for (const suite of [native, portable]) {
       const node = nodeHash(suite, left, right);
@@ -37,11 +37,11 @@ describe('log/merkle/hash', () => {
         assert.equal(nodeHash(suite, first, second, into), into);
         assert.deepEqual(into, node);
       }
-      assert.deepEqual(nodeHash(suite, left, right), node, 'and keeps nothing of the last one');
+      assert.deepEqual(nodeHash(suite, left, right), node, 'no state remains from the last call');
     }
   });
 
-  it('makes a node of two hashes only', () => {
+  it('refuses children that are not hashes', () => {
     const hash = new Uint8Array(HASH_BYTES);
     const refused = { name: 'LogError', code: 'proof_invalid' };
     for (const length of [0, HASH_BYTES - 1, HASH_BYTES + 1]) {
@@ -50,7 +50,7 @@ describe('log/merkle/hash', () => {
     }
   });
 
-  it('climbs over siblings in bytes and in base64 to what pairs of pairs are', () => {
+  it('computes a root from siblings given as bytes or base64', () => {
     const node: Uint8Array = new Uint8Array(HASH_BYTES).fill(9);
     const hashes = [1, 0, 2, 3].map((n) => new Uint8Array(HASH_BYTES).fill(n));
     for (const suite of [native, portable]) {
@@ -72,7 +72,7 @@ describe('log/merkle/hash', () => {
     assert.notEqual(same, node, 'a copy');
   });
 
-  it('climbs over no text that is not the one base64 of 32 bytes', () => {
+  it('refuses siblings in any text but the canonical base64 of 32 bytes', () => {
     const node = new Uint8Array(HASH_BYTES);
     const text = toBase64(node.fill(255));
     const others = [
@@ -93,14 +93,14 @@ describe('log/merkle/hash', () => {
     }
   });
 
-  it('makes a leaf of a text as of its bytes', () => {
+  it('hashes a leaf from text as from its bytes', () => {
     for (const text of ['', 'a', '\0', '\u00e4\u2028\u{1f600}']) {
       assert.deepEqual(native.sha256(leafOf(text)), leafHash(native, utf8(text)));
     }
   });
 
-  it('has the values that certificate transparency publishes', () => {
-    // The empty leaf, and the tree of the leaves "" and 00 (certificate-transparency's test tree).
+  it('has the published values of Certificate Transparency', () => {
+    // The empty leaf, and the tree of the leaves "" and 00 (test tree of certificate-transparency).
     const empty = leafHash(native, new Uint8Array(0));
     assert.equal(toHex(empty), '6e340b9cffb37a989ca544e6bb780a2c78901d3fb33738768511a30617afa01d');
     assert.equal(

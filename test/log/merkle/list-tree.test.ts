@@ -1,4 +1,4 @@
-// The tree over a list is that of RFC 6962: as the recursive definition has it, and as merkletreejs does.
+// The tree over a list is that of RFC 6962, by the recursive definition and by merkletreejs.
 
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
@@ -13,7 +13,7 @@ const sha256 = (bytes: Uint8Array): Buffer => createHash('sha256').update(bytes)
 const leavesOf = (size: number): Buffer[] =>
   Array.from({ length: size }, (_, i) => Buffer.from(`leaf ${String(i)}`));
 
-/** RFC 9162 §2.1.1, word for word. */
+/** RFC 9162 §2.1.1. */
 function defined(leaves: readonly Buffer[]): Buffer {
   if (leaves.length === 0) return sha256(Buffer.alloc(0));
   const [only] = leaves;
@@ -26,7 +26,7 @@ function defined(leaves: readonly Buffer[]): Buffer {
 }
 
 describe('the tree over a list', () => {
-  it('has the root of the definition and of merkletreejs, at every small size', () => {
+  it('has the root of the definition and of merkletreejs at small sizes', () => {
     for (let size = 1; size <= 40; size += 1) {
       const leaves = leavesOf(size);
       const root = toHex(listTree(leaves).root);
@@ -40,7 +40,7 @@ describe('the tree over a list', () => {
     }
   });
 
-  it('proves every leaf, and none in another place', () => {
+  it('proves every leaf, and only at its own index', () => {
     for (const size of [1, 2, 3, 5, 8, 13, 33]) {
       const leaves = leavesOf(size);
       const { root, path } = listTree(leaves);
@@ -55,7 +55,7 @@ describe('the tree over a list', () => {
     }
   });
 
-  it('of no leaves is the hash of nothing', () => {
+  it('has the hash of the empty string if there are no leaves', () => {
     assert.deepEqual(listTree([]).root, EMPTY_ROOT);
   });
 });

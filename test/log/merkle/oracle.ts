@@ -1,4 +1,4 @@
-// The definitions of RFC 6962 §2.1, recursive and slow, and a log in memory: what the tests compare with.
+// The recursive definitions of RFC 6962 §2.1, and tiles in memory, as oracles for tests.
 
 import { native } from '../../../log/crypto/native.ts';
 import { utf8 } from '../../../log/encoding/bytes.ts';
@@ -10,7 +10,7 @@ export function someLeaves(count: number): Uint8Array[] {
   return Array.from({ length: count }, (_, i) => leafHash(native, utf8(`leaf ${String(i)}`)));
 }
 
-/** MTH, PATH and PROOF over leaf hashes; complete subtrees are remembered. */
+/** MTH, PATH and PROOF over leaf hashes; complete subtrees are cached. */
 export class Oracle {
   readonly #leaves: readonly Uint8Array[];
   readonly #known = new Map<string, Uint8Array>();
@@ -31,7 +31,7 @@ export class Oracle {
     return from === 0 ? [] : this.#proof(from, 0, to, true);
   }
 
-  /** Root over the leaves start to end. */
+  /** The root over the leaves from start to before end. */
   range(start: number, end: number): Uint8Array {
     const leaf = this.#leaves[start];
     if (leaf === undefined) throw new RangeError('no such leaf');
@@ -62,7 +62,7 @@ export class Oracle {
   }
 }
 
-/** On which side the siblings stand, from the range start to end up to the root of `size`. */
+/** The sides of the siblings from the range start to end up to the root of `size`. */
 export function sides(start: number, end: number, size: number): string {
   let path = '';
   for (let left = 0, right = size; right - left > end - start;) {
@@ -74,7 +74,7 @@ export function sides(start: number, end: number, size: number): string {
   return path;
 }
 
-/** Stored tiles by level and number, the widest that was taken. */
+/** Stored tiles by level and number, each in its largest width. */
 export class TileStore {
   readonly tiles = new Map<string, Uint8Array>();
 
@@ -87,7 +87,7 @@ export class TileStore {
     return hashes === undefined || hashes.length < width * 32 ? null : hashes.slice(0, width * 32);
   };
 
-  /** As `read`, for a store that must have it. */
+  /** Like `read`, but empty instead of null. */
   readonly have = (level: number, n: number, width: number): Uint8Array =>
     this.read(level, n, width) ?? new Uint8Array(0);
 }

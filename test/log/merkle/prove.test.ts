@@ -28,10 +28,10 @@ describe('log/merkle/prove', () => {
     reader = new TileHashes(store.read, () => LARGE);
   });
 
-  it('equals the definitions of RFC 6962 at sizes 0 to 600', () => {
+  it('gives the proofs of RFC 6962 at sizes 0 to 600', () => {
     for (let size = 0; size <= 600; size++) {
       assert.deepEqual(rootAt(reader, native, size), oracle.root(size));
-      // Every index and older size of small trees; of larger ones those around powers and the end.
+      // All indexes and older sizes of small trees; in larger ones those near powers of two and the end.
       const step = size <= 66 ? 1 : 31;
       for (let i = 0; i <= size; i += i > size - 4 ? 1 : step) {
         assert.deepEqual(consistencyPath(reader, i, size), oracle.consistency(i, size));
@@ -41,7 +41,7 @@ describe('log/merkle/prove', () => {
     }
   });
 
-  it('equals them around 65,536', () => {
+  it('gives them around 65,536', () => {
     const near = [1, 255, 256, 257, 32_768, 65_279, 65_280, 65_535, 65_536, 65_537, 65_792, LARGE];
     for (const size of near) {
       assert.deepEqual(rootAt(reader, native, size), oracle.root(size));
@@ -53,7 +53,7 @@ describe('log/merkle/prove', () => {
     }
   });
 
-  it('proves what the checks accept, for any index and sizes', () => {
+  it('gives proofs that the checks accept, for any index and sizes', () => {
     const pair = fc.tuple(fc.integer({ min: 1, max: LARGE }), fc.nat()).map(([size, n]) => ({
       size,
       index: n % size,
@@ -76,8 +76,8 @@ describe('log/merkle/prove', () => {
     );
   });
 
-  it('reaches sizes that need more than 32 bits', () => {
-    // A tree of equal leaves: every complete subtree of a height has one hash.
+  it('works at sizes above 32 bits', () => {
+    // A tree of equal leaves: all complete subtrees of a height have the same hash.
     const same: Uint8Array[] = [leaves[0] ?? new Uint8Array(32)];
     const huge: HashReader = {
       subtree(height, index) {
@@ -113,7 +113,7 @@ describe('log/merkle/prove', () => {
     );
   });
 
-  it('refuses what lies outside the tree', () => {
+  it('refuses indexes and sizes outside the tree', () => {
     assert.throws(() => inclusionPath(reader, 5, 5), outOfRange);
     assert.throws(() => inclusionPath(reader, -1, 5), outOfRange);
     assert.throws(() => inclusionPath(reader, 0.5, 5), outOfRange);

@@ -12,7 +12,7 @@ const leaves = someLeaves(1500);
 const oracle = new Oracle(leaves);
 
 describe('log/merkle/tile-hashes', () => {
-  it('follows a tree that grows', () => {
+  it('follows a growing tree', () => {
     const edge = new RightEdge();
     const store = new TileStore();
     let size = 0;
@@ -21,7 +21,7 @@ describe('log/merkle/tile-hashes', () => {
       edge.append(leaf);
       if (edge.size % 97 !== 0) continue;
       store.take(edge);
-      // Stored is not published: what the size does not imply is not read.
+      // Tiles are stored before the size is published; nothing beyond the published size is read.
       assert.throws(() => rootAt(hashes, native, edge.size), { code: 'out_of_range' });
       size = edge.size;
       assert.deepEqual(rootAt(hashes, native, size), oracle.root(size));
@@ -30,7 +30,7 @@ describe('log/merkle/tile-hashes', () => {
     }
   });
 
-  it('reads a tile once while it fits, and again when the cache is too small', () => {
+  it('reads a tile once if the cache is large enough, and again otherwise', () => {
     const edge = new RightEdge();
     for (const leaf of leaves) edge.append(leaf);
     const store = new TileStore();
@@ -50,7 +50,7 @@ describe('log/merkle/tile-hashes', () => {
     assert.ok(readsOf(32 * 1024) > 7);
   });
 
-  it('says when a tile is missing or cut', () => {
+  it('reports a missing or truncated tile', () => {
     const corrupt = { name: 'LogError', code: 'store_corrupt' };
     assert.throws(
       () =>
@@ -67,7 +67,7 @@ describe('log/merkle/tile-hashes', () => {
     assert.throws(() => short.subtree(0, 3), corrupt);
   });
 
-  it('gives whole tiles, and finds a full one that the tile above it contradicts', () => {
+  it('returns whole tiles, and detects a full tile that contradicts the tile above it', () => {
     const edge = new RightEdge();
     for (const leaf of leaves) edge.append(leaf);
     const store = new TileStore();

@@ -10,7 +10,7 @@ describe('log/merkle/tile-hashes: one tile', () => {
   const leaves = someLeaves(256);
   const oracle = new Oracle(leaves);
 
-  it('has the root and every complete subtree of every width', () => {
+  it('has the root and every complete subtree for every width', () => {
     for (let width = 1; width <= 256; width++) {
       const layers = tileLayers(concat(...leaves.slice(0, width)));
       assert.equal(layers.width, width);
@@ -26,7 +26,7 @@ describe('log/merkle/tile-hashes: one tile', () => {
     }
   });
 
-  it('gives copies and keeps none of its input', () => {
+  it('returns copies, and keeps no reference to its input', () => {
     const hashes = concat(...leaves.slice(0, 3));
     const layers = tileLayers(hashes);
     hashes.fill(0);

@@ -15,7 +15,7 @@ describe('log/merkle/tile', () => {
     assert.equal(tilePath(63, Number.MAX_SAFE_INTEGER), 'tile/63/x009/x007/x199/x254/x740/991');
   });
 
-  it('reads exactly the paths it writes', () => {
+  it('reads exactly the paths that it writes', () => {
     const level = fc.oneof(fc.nat({ max: 63 }), fc.constant('entries' as const));
     fc.assert(
       fc.property(level, fc.maxSafeNat(), fc.integer({ min: 1, max: 256 }), (l, n, width) => {
@@ -64,7 +64,7 @@ describe('log/merkle/tile', () => {
     }
   });
 
-  it('knows how wide a tile is in a tree of some size', () => {
+  it('computes the width of a tile in a tree of a given size', () => {
     assert.equal(tileWidth(0, 0, 0), 0);
     assert.equal(tileWidth(255, 0, 0), 255);
     assert.equal(tileWidth(256, 0, 0), 256);

@@ -30,11 +30,11 @@ describe('add-checkpoint', () => {
     assert.equal(formatAddCheckpoint({ old, path, note }), EXAMPLE);
   });
 
-  it('has no proof line for a witness that has nothing yet', () => {
+  it('has no proof lines for a witness without a checkpoint', () => {
     assert.equal(formatAddCheckpoint({ old: 0, path: [], note: NOTE }), `old 0\n\n${NOTE}`);
   });
 
-  it('comes back from its parts, the note verbatim, whatever it is', () => {
+  it('is parsed to its parts, with the note unchanged', () => {
     fc.assert(
       fc.property(fc.maxSafeNat(), hashes, fc.string(), (old, path, note) => {
         const request = { old, path, note };
@@ -69,7 +69,7 @@ describe('add-checkpoint', () => {
     });
   }
 
-  it('never throws anything but a refusal, and what it accepts is spelled in one way', () => {
+  it('throws only LogError, and accepts one encoding of each request', () => {
     const broken = fc
       .tuple(fc.nat(EXAMPLE.length), fc.nat(8), fc.string({ maxLength: 8 }))
       .map(([at, cut, put]) => EXAMPLE.slice(0, at) + put + EXAMPLE.slice(at + cut));

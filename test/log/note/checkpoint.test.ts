@@ -1,4 +1,4 @@
-// Checkpoints of the absence vectors and of tlog-golden, and what is no checkpoint (log/FORMAT.md §5).
+// Checkpoints of the absence vectors and of tlog-golden, and texts that are not checkpoints (log/FORMAT.md §5).
 
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
@@ -37,7 +37,7 @@ describe('checkpoints of the absence vectors', () => {
     ['native', native],
     ['portable', portable],
   ] as const) {
-    it(`open with two witnesses and a monitor: ${name}`, () => {
+    it(`are verified with two witnesses and a monitor: ${name}`, () => {
       for (const [i, note] of vectors.checkpoints.entries()) {
         const opened = openCheckpoint(suite, note, { ...vectors, cosigners });
         assert.equal(opened.size, [11, 20][i]);
@@ -56,7 +56,7 @@ describe('checkpoints of the absence vectors', () => {
     });
   }
 
-  it('are signed again byte for byte with the seeds that their note names', () => {
+  it('are the same bytes when signed with the seeds in their note', () => {
     const names = vectors.witnesses.map((witness) => witness.name);
     for (const note of vectors.checkpoints) {
       const { text, cosignatures, ...head } = openCheckpoint(native, note, {
@@ -77,13 +77,13 @@ describe('checkpoints of the absence vectors', () => {
     }
   });
 
-  it('open without cosigners as well, their lines being unknown', () => {
+  it('are verified without cosigners; their lines are unknown', () => {
     const opened = openCheckpoint(native, vectors.checkpoints[0] ?? '', vectors);
     assert.deepEqual(opened.cosignatures, []);
   });
 });
 
-describe('checkpoints of tlog-golden (skipped where ../shared/vectors is missing)', () => {
+describe('checkpoints of tlog-golden (skipped if ../shared/vectors is missing)', () => {
   interface Golden {
     readonly origin: string;
     readonly vkey: string;
@@ -97,8 +97,8 @@ describe('checkpoints of tlog-golden (skipped where ../shared/vectors is missing
     golden = file as Golden;
   });
 
-  it('open, and are signed again byte for byte with their test key', () => {
-    // PRIVATE+KEY+<name>+<key id>+<base64(type ‖ seed)>; the base64 may have plus signs.
+  it('are verified, and are the same bytes when signed with their test key', () => {
+    // PRIVATE+KEY+<name>+<key id>+<base64(type ‖ seed)>; the base64 may contain plus signs.
     const [, , , , ...base64] = golden.skey.split('+');
     const signer = seededSigner(fromBase64(base64.join('+'), 33).subarray(1));
     assert.equal(formatVkey(native, golden.origin, 1, signer.publicKey), golden.vkey);
@@ -121,7 +121,7 @@ describe('checkpoint text', () => {
   const TEXT = formatCheckpoint({ origin: ORIGIN, size: 7, root: ROOT });
   const line3 = TEXT.split('\n')[2] ?? '';
 
-  it('comes back from its parts', () => {
+  it('is parsed to its parts', () => {
     const size = fc.oneof(fc.nat(), fc.constantFrom(0, 2 ** 32, Number.MAX_SAFE_INTEGER));
     fc.assert(
       fc.property(size, fc.uint8Array({ minLength: 32, maxLength: 32 }), (n, root) => {
@@ -166,7 +166,7 @@ describe('checkpoint text', () => {
     });
   }
 
-  it('is not written from values that it cannot represent', () => {
+  it('is not written from values out of range', () => {
     for (const checkpoint of [
       { origin: 'a b', size: 1, root: ROOT },
       { origin: ORIGIN, size: -1, root: ROOT },
@@ -185,13 +185,13 @@ describe('opening a checkpoint', () => {
   const witness = seededSigner(3);
   const witnessVkey = formatVkey(native, 'w.example', 4, witness.publicKey);
 
-  it('needs the signature of the log, whatever other signatures it has', () => {
+  it('requires the signature of the log, with any other signatures', () => {
     const alone = formatNote(text, [signCosignature(native, witness, 'w.example', text, 9)]);
     const keys = { origin: ORIGIN, vkey, cosigners: [witnessVkey] };
     assert.throws(() => openCheckpoint(native, alone, keys), refused);
   });
 
-  it('refuses a bad cosignature of a named cosigner', () => {
+  it('refuses an invalid cosignature of a known cosigner', () => {
     const other = text.replace('\n7\n', '\n8\n');
     const bad = note + signCosignature(native, witness, 'w.example', other, 9);
     const keys = { origin: ORIGIN, vkey, cosigners: [witnessVkey] };
@@ -199,7 +199,7 @@ describe('opening a checkpoint', () => {
     assert.equal(openCheckpoint(native, bad, { origin: ORIGIN, vkey }).size, 7);
   });
 
-  it('refuses another origin than the one expected, in the key or in the text', () => {
+  it('refuses an unexpected origin in the key or in the text', () => {
     const origin = 'log.example/log/live/2';
     assert.throws(() => openCheckpoint(native, note, { origin, vkey }), badKeys);
     const foreign = formatCheckpoint({ origin, size: 7, root: ROOT });
@@ -208,7 +208,7 @@ describe('opening a checkpoint', () => {
     assert.throws(() => openCheckpoint(native, signed, { origin: ORIGIN, vkey }), refused);
   });
 
-  it('refuses keys in the wrong place', () => {
+  it('refuses keys of the wrong type or given twice', () => {
     const asCosigner = formatVkey(native, ORIGIN, 4, log.publicKey);
     const twice = formatVkey(native, 'w.example/map', 4, witness.publicKey);
     assert.throws(
@@ -221,7 +221,7 @@ describe('opening a checkpoint', () => {
     }
   });
 
-  it('refuses size 0 with another root than the empty one', () => {
+  it('refuses size 0 with any root but the empty one', () => {
     const empty = native.sha256(new Uint8Array(0));
     const good = signCheckpoint(native, log, { origin: ORIGIN, size: 0, root: empty });
     assert.equal(openCheckpoint(native, good, { origin: ORIGIN, vkey }).size, 0);
@@ -229,7 +229,7 @@ describe('opening a checkpoint', () => {
     assert.throws(() => openCheckpoint(native, bad, { origin: ORIGIN, vkey }), refused);
   });
 
-  it('throws nothing but LogError for any change', () => {
+  it('throws only LogError for any change', () => {
     const whole = vectors.checkpoints[0] ?? '';
     const change = fc.tuple(fc.nat(whole.length), fc.nat(4), fc.string({ maxLength: 4 }));
     fc.assert(

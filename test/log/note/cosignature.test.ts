@@ -25,7 +25,7 @@ describe('cosignature/v1', () => {
     assert.deepEqual(cosignatureMessage(TEXT, 1679315147), expected);
   });
 
-  it('is a line of name, key id, big-endian time and signature', () => {
+  it('is a line with name, key id, big-endian time and signature', () => {
     const line = signCosignature(native, witness, NAME, TEXT, 1679315147);
     const { name, key_id, signature } = parseSignatureLine(line.slice(0, -1));
     assert.equal(name, NAME);
@@ -35,7 +35,7 @@ describe('cosignature/v1', () => {
     assert.equal(verifyCosignature(native, witness.publicKey, TEXT, signature), 1679315147);
   });
 
-  it('holds for its own text and time only', () => {
+  it('is valid for its own text and time only', () => {
     const signature = payload(50);
     fc.assert(
       fc.property(fc.nat(71), fc.integer({ min: 1, max: 255 }), (at, change) => {
@@ -49,7 +49,7 @@ describe('cosignature/v1', () => {
     assert.equal(verifyCosignature(native, witness.publicKey, TEXT, signature.subarray(8)), null);
   });
 
-  it('has no time of 0 or over 2^53 - 1', () => {
+  it('refuses time 0 and times above 2^53 - 1', () => {
     for (const time_s of [0, -1, 1.5, 2 ** 53]) {
       assert.throws(() => signCosignature(native, witness, NAME, TEXT, time_s), {
         code: 'note_invalid',

@@ -1,5 +1,5 @@
-// ML-DSA-44 keys, cosignatures and log signatures, by the vectors that the verifiers in Go and Python read too.
-// C2SP tlog-cosignature, type 06; FIPS 204.
+// ML-DSA-44 keys, cosignatures and log signatures, with the vectors that the verifiers in Go and Python use too. C2SP
+// tlog-cosignature, type 06; FIPS 204.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -28,7 +28,7 @@ const keys = {
   cosigners: [checkpoint.witness, checkpoint.witness_ml_dsa, checkpoint.log_ml_dsa],
 };
 
-/** The note with one character of the base64 of a line replaced. */
+/** The note with one character of the base64 of a line changed. */
 function broken(note: string, line: number): string {
   const lines = note.split('\n');
   const at = lines.length - 2 - line;
@@ -39,7 +39,7 @@ function broken(note: string, line: number): string {
 }
 
 describe('ML-DSA-44 signatures of checkpoints', () => {
-  it('are those of torchwood', () => {
+  it('match the vectors of torchwood', () => {
     const verifier = parseVkey(native, torchwood.vkey);
     const { verified } = openNote(native, torchwood.note, [verifier]);
     assert.equal(verified[0]?.time_s, 0);
@@ -49,7 +49,7 @@ describe('ML-DSA-44 signatures of checkpoints', () => {
     assert.throws(() => mlDsaMessage('n'.repeat(256), text, 0), /255/);
   });
 
-  it('count beside Ed25519, and not where they have no time', () => {
+  it('count like Ed25519 ones, except those without a time', () => {
     const { cosignatures } = openCheckpoint(native, checkpoint.note, keys);
     assert.deepEqual(
       cosignatures.map(({ time_s }) => time_s),
@@ -60,13 +60,13 @@ describe('ML-DSA-44 signatures of checkpoints', () => {
     assert.ok(!countQuorum(policy, []));
   });
 
-  it('that are not valid refuse the note', () => {
+  it('are refused with the note if they are not valid', () => {
     for (const line of [0, 2]) {
       assert.throws(() => openCheckpoint(native, broken(checkpoint.note, line), keys), /not valid/);
     }
   });
 
-  it('of the log are found, and refuse the note where they are not valid', () => {
+  it('of the log are found, and are refused with the note if they are not valid', () => {
     const [witness = '', second = ''] = keys.cosigners;
     const own = { ...keys, cosigners: [witness, second], vkey_ml_dsa: checkpoint.log_ml_dsa };
     const { ml_dsa, cosignatures } = openCheckpoint(native, checkpoint.note, own);

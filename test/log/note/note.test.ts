@@ -1,4 +1,4 @@
-// Signed notes and what is none (C2SP signed-note).
+// Signed notes, and texts that are not notes (C2SP signed-note).
 
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
@@ -33,7 +33,7 @@ const NOTE = formatNote(TEXT, [byAlice]);
 const refused = { name: 'LogError', code: 'note_invalid' };
 
 describe('signed notes', () => {
-  it('opens with each suite, its text split at the last blank line', () => {
+  it('are verified with each suite, and split at the last blank line', () => {
     for (const suite of [native, portable]) {
       const { text, verified, unknown } = openNote(suite, NOTE, [knownAlice, knownBob]);
       assert.equal(text, TEXT);
@@ -45,7 +45,7 @@ describe('signed notes', () => {
     }
   });
 
-  it('counts lines of unknown keys and otherwise ignores them, whatever their length', () => {
+  it('ignore lines of unknown keys of any length, but count them', () => {
     const other = signatureLine('carol.example', 7, new Uint8Array(3293));
     const sameName = signatureLine('alice.example', 7, new Uint8Array(64));
     const sameId = signatureLine('alice.example2', knownAlice.key_id, new Uint8Array(1));
@@ -55,12 +55,12 @@ describe('signed notes', () => {
     assert.equal(unknown, 4);
   });
 
-  it('refuses a note without any good signature of a known key', () => {
+  it('are refused without a valid signature of a known key', () => {
     assert.throws(() => openNote(native, NOTE, [knownBob]), refused);
     assert.throws(() => openNote(native, NOTE, []), refused);
   });
 
-  it('refuses a bad signature of a known key although another is good', () => {
+  it('are refused with an invalid signature of a known key, even if another is valid', () => {
     const bad = signatureLine('bob.example', knownBob.key_id, alice.sign(utf8(TEXT)));
     const short = signatureLine('bob.example', knownBob.key_id, new Uint8Array(63));
     const timed = signatureLine('bob.example', knownBob.key_id, new Uint8Array(72));
@@ -71,7 +71,7 @@ describe('signed notes', () => {
     }
   });
 
-  it('counts a key once, with the newest time, and refuses a bad second line', () => {
+  it('count a key once, with its newest time, and are refused with an invalid second line', () => {
     const lines = [byAlice, cosign(20), byAlice, cosign(30), cosign(10)];
     const { verified, unknown } = openNote(native, formatNote(TEXT, lines), [
       knownAlice,
@@ -89,13 +89,13 @@ describe('signed notes', () => {
     assert.throws(() => openNote(native, formatNote(TEXT, [byAlice, bad]), [knownAlice]), refused);
   });
 
-  it('does not take a key of one type for the other', () => {
+  it('do not accept a key of one type as a key of another', () => {
     const asCosigner = makeVerifier(native, 'alice.example', 4, alice.publicKey);
     const line = signatureLine('alice.example', asCosigner.key_id, alice.sign(utf8(TEXT)));
     assert.throws(() => openNote(native, formatNote(TEXT, [line]), [asCosigner]), refused);
   });
 
-  it('refuses two verifiers for one name and key id', () => {
+  it('refuse two verifiers of the same name and key id', () => {
     const twin = { ...knownAlice, publicKey: bob.publicKey };
     assert.throws(() => openNote(native, NOTE, [knownAlice, twin]), { code: 'key_invalid' });
   });
@@ -146,26 +146,26 @@ describe('signed notes', () => {
     ['a note over a million bytes', `${'é'.repeat(MAX_NOTE_BYTES / 2)}\n\n${byAlice}`],
   ];
   for (const [name, note] of cases) {
-    it(`refuses ${name}`, () => {
+    it(`are refused with ${name}`, () => {
       assert.throws(() => splitNote(note), refused);
       assert.throws(() => openNote(native, note, [knownAlice]), refused);
     });
   }
 
-  it('takes 100 signatures, and fewer when the caller says so', () => {
+  it('may have 100 signatures, or fewer if the caller sets a limit', () => {
     const note = formatNote(TEXT, [...Array.from({ length: 99 }, () => byBob), byAlice]);
     assert.equal(openNote(native, note, [knownAlice]).unknown, 99);
     const maxSignatures = 99;
     assert.throws(() => openNote(native, note, [knownAlice], { maxSignatures }), refused);
   });
 
-  it('writes no note that it would not read', () => {
+  it('are not written if they could not be read', () => {
     assert.throws(() => formatNote('no newline', [byAlice]), refused);
     assert.throws(() => formatNote('a\tb\n', [byAlice]), refused);
     assert.throws(() => signatureLine('a b', 1, new Uint8Array(64)), refused);
   });
 
-  it('refuses every change of a signed character', () => {
+  it('are refused after any change of a signed character', () => {
     fc.assert(
       fc.property(fc.nat(TEXT.length - 1), fc.string({ minLength: 1, maxLength: 1 }), (i, char) => {
         fc.pre(NOTE[i] !== char);
@@ -175,7 +175,7 @@ describe('signed notes', () => {
     );
   });
 
-  it('throws nothing but LogError for any text', () => {
+  it('cause only LogErrors for any text', () => {
     const unit = fc.constantFrom('\n', '\n\n', '— ', 'a', ' ', '+', '=', byAlice, byBob, cosign(1));
     const built = fc.array(unit, { maxLength: 12 }).map((parts) => parts.join(''));
     const any = fc.oneof(fc.string({ unit: 'binary' }), built);

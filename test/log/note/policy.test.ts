@@ -18,7 +18,7 @@ const [x1, x2, x3, y1, y2, y3] = ['x1', 'x2', 'x3', 'y1', 'y2', 'y3'].map((name,
 const map = keyOf('monitor.example/map', 20);
 const log = keyOf('log.example', 21, 1);
 
-/** The example of C2SP tlog-policy, with tabs, comments and urls. */
+/** The example of C2SP tlog-policy, with tabs, comments and URLs. */
 const NESTED = `# two organisations
 
 log ${log} https://log.example/
@@ -44,7 +44,7 @@ const flat = (rule: string): Policy =>
   parsePolicy(native, `witness a ${x1}\nwitness b ${x2}\nwitness c ${x3}\n${rule}\n`);
 
 describe('witness policies', () => {
-  it('reads logs, witnesses and urls', () => {
+  it('reads logs, witnesses and URLs', () => {
     const { logs, witnesses } = parsePolicy(native, NESTED);
     assert.deepEqual(
       logs.map(({ name, url }) => [name, url]),
@@ -68,7 +68,7 @@ describe('witness policies', () => {
     assert.equal(met(policy), false);
   });
 
-  it('knows all, any, a number, a single witness and none', () => {
+  it('supports all, any, a number, a single witness and none', () => {
     assert.equal(met(flat('group g all a b c\nquorum g'), x1, x2), false);
     assert.equal(met(flat('group g all a b c\nquorum g'), x1, x2, x3), true);
     assert.equal(met(flat('group g any a b c\nquorum g'), x3), true);
@@ -80,7 +80,7 @@ describe('witness policies', () => {
     assert.equal(flat('quorum none').quorum, null);
   });
 
-  it('counts a cosigner once, and only under its name with its key id', () => {
+  it('counts a cosigner once, and only with its name and key id', () => {
     const policy = flat('group g 2 a b c\nquorum g');
     assert.equal(met(policy, x1, x1, x1), false);
     const first: CosignerName = parseVkey(native, x1);
@@ -89,7 +89,7 @@ describe('witness policies', () => {
     assert.equal(countQuorum(policy, [first, { ...second, name: 'x1.example' }]), false);
   });
 
-  it('gives the newest time by which enough cosigned', () => {
+  it('gives the newest time at which enough had cosigned', () => {
     const at = (vkey: string, time_s: number) => ({ ...parseVkey(native, vkey), time_s });
     const policy = flat('group g 2 a b c\nquorum g');
     assert.equal(quorumTime(policy, [at(x1, 10), at(x2, 30), at(x3, 20)]), 20);
@@ -100,7 +100,7 @@ describe('witness policies', () => {
     assert.equal(quorumTime(nested, [at(x1, 50), at(x2, 40), at(x3, 30), at(y1, 35)]), 35);
   });
 
-  it('agrees with counting for k of n at any times', () => {
+  it('agrees with a count for k of n at any times', () => {
     const keys = [x1, x2, x3, y1, y2, y3];
     const times = fc.array(fc.option(fc.integer({ min: 1, max: 9 })), {
       minLength: 6,
@@ -120,7 +120,7 @@ describe('witness policies', () => {
     );
   });
 
-  it('is made of keys alone, monitors not counted', () => {
+  it('can be made from keys alone; monitors do not count', () => {
     const policy = policyOf(native, 2, [x1, map, x2]);
     assert.equal(policy.witnesses.length, 3);
     assert.equal(met(policy, x1, map), false);
@@ -183,15 +183,15 @@ describe('witness policies', () => {
     });
   }
 
-  it('says which line is wrong', () => {
+  it('reports the invalid line', () => {
     assert.throws(() => parsePolicy(native, `${W}\ngroup g 3 a b\nquorum g`), /line 5: threshold/);
   });
 
-  it('takes a no-break space as part of a name', () => {
+  it('accepts a no-break space as part of a name', () => {
     assert.equal(met(parsePolicy(native, `witness a\u00a0b ${x1}\nquorum a\u00a0b`), x1), true);
   });
 
-  it('takes 32 logs, witnesses and groups', () => {
+  it('accepts 32 logs, witnesses and groups', () => {
     const lines = Array.from({ length: 32 }, (_, i) => [
       `log ${keyOf(`l${String(i)}`, 100 + i, 1)}`,
       `witness w${String(i)} ${keyOf(`w${String(i)}`, 140 + i)}`,
@@ -202,7 +202,7 @@ describe('witness policies', () => {
     assert.equal(met(policy, keyOf('w0', 140)), true);
   });
 
-  it('throws nothing but LogError for any text', () => {
+  it('throws only LogError for any text', () => {
     const word = fc.constantFrom(
       'log',
       'witness',

@@ -22,7 +22,7 @@ describe('tlog-proof@v1', () => {
     assert.equal(TEXT, text.replace('extra ZQ==\n', ''));
   });
 
-  it('comes back from its parts, the checkpoint verbatim', () => {
+  it('is parsed to its parts, with the checkpoint unchanged', () => {
     const hashes = fc.array(fc.uint8Array({ minLength: 32, maxLength: 32 }), { maxLength: 63 });
     const extras = fc.option(fc.uint8Array(), { nil: undefined });
     fc.assert(
@@ -61,14 +61,14 @@ describe('tlog-proof@v1', () => {
     });
   }
 
-  it('is not written from values that it cannot represent', () => {
+  it('is not written from values out of range', () => {
     assert.throws(() => formatTlogProof({ ...PROOF, index: -1 }), refused);
     assert.throws(() => formatTlogProof({ ...PROOF, path: [hash.subarray(1)] }), refused);
     const path = Array.from({ length: 64 }, () => hash);
     assert.throws(() => formatTlogProof({ ...PROOF, path }), refused);
   });
 
-  it('throws nothing but LogError for any text', () => {
+  it('throws only LogError for any text', () => {
     const change = fc.tuple(fc.nat(120), fc.nat(9), fc.string({ maxLength: 9 }));
     const changed = change.map(
       ([at, drop, text]) => TEXT.slice(0, at) + text + TEXT.slice(at + drop),

@@ -29,7 +29,7 @@ describe('verifier keys', () => {
     assert.equal(parseVkey(native, vectors.witnesses[0]?.vkey ?? '').type, 4);
   });
 
-  it('comes back from any name and key, plus signs in the base64 or not', () => {
+  it('are parsed to any name and key, with or without plus signs in the base64', () => {
     const name = fc.string({ unit: 'binary', minLength: 1, maxLength: 40 }).filter(isKeyName);
     const key = fc.uint8Array({ minLength: 32, maxLength: 32 });
     fc.assert(
@@ -41,7 +41,7 @@ describe('verifier keys', () => {
     );
   });
 
-  it('names nothing with a plus sign, a Unicode space, a control character or half a character', () => {
+  it('refuse names with a plus sign, a Unicode space, a control character or a lone surrogate', () => {
     for (const name of [
       '',
       'a+b',
@@ -90,7 +90,7 @@ describe('verifier keys', () => {
     assert.throws(() => formatVkey(native, 'a', 1, new Uint8Array(33)), refused);
   });
 
-  it('throws nothing but LogError for any text', () => {
+  it('throw only LogError for any text', () => {
     const cut = fc.tuple(fc.nat(70), fc.string(), fc.nat(70));
     const mutated = cut.map(([a, text, b]) => EXAMPLE.slice(0, a) + text + EXAMPLE.slice(b));
     fc.assert(

@@ -1,4 +1,4 @@
-// A copy of a database row by row, in a folder that has none.
+// A copy of a database, row by row, into a folder without one.
 
 import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -26,7 +26,7 @@ describe('backup', () => {
   afterEach(() => rm(folder, { recursive: true, force: true }));
 
   for (const count of [0, 1, 1023, 1024, 5000]) {
-    it(`of ${String(count)} rows has them all, and says the size`, async () => {
+    it(`copies all of ${String(count)} rows, and returns the size`, async () => {
       const store = await openStore(join(folder, 'db'));
       try {
         const rows = Array.from({ length: count }, (_, i) =>
@@ -47,7 +47,7 @@ describe('backup', () => {
 });
 
 describe('writable', () => {
-  it('says that a folder takes writes, and leaves nothing there', async () => {
+  it('accepts a writable folder, and rejects a missing one', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'actlog-probe-'));
     await writable(folder);
     await rm(folder, { recursive: true });

@@ -1,4 +1,4 @@
-// Rotation, revocation, closing, the clock: what the operator does, judged by the replay.
+// Operations of the operator: rotation, revocation, closing, confirming the clock. The replay verifies the entries.
 
 import assert from 'node:assert/strict';
 import { LogError, receiptOf } from '../../../log/index.ts';
@@ -7,7 +7,7 @@ import { toBase64 } from '../../../log/encoding/bytes.ts';
 import { verifyReceipt } from '../../../log/verify.ts';
 import { code, note, statementOf, withLog, type KeptLog } from '../write/kept-log.ts';
 
-/** A receipt with its inclusion proof. */
+/** A receipt with an inclusion proof. */
 async function proven(kept: KeptLog, entry: Appended): Promise<JsonObject> {
   const { size, note: checkpoint } = await kept.log.whenPublished(entry.index + 1);
   const receipt = receiptOf(entry, { base_url: 'https://log.example', sandbox: false });
@@ -20,7 +20,7 @@ const inForce = (kept: KeptLog): string =>
 
 describe('operator: keys', () => {
   it(
-    'rotate: the old key signs the new one, the new one the end of the old',
+    'rotate: the old key signs the declaration of the new one, and the new one the retirement of the old',
     withLog(async (kept) => {
       const [old] = await kept.append(note('a'));
       const before = inForce(kept);
@@ -41,7 +41,7 @@ describe('operator: keys', () => {
   );
 
   it(
-    'rotate under load: every entry has the key in force at its place',
+    'rotate under load: every entry is signed by the key in force at its index',
     withLog(async (kept) => {
       const all: Promise<unknown>[] = [];
       for (let i = 0; i < 12; i += 1) {
@@ -58,7 +58,7 @@ describe('operator: keys', () => {
   );
 
   it(
-    'rotate and revoke at the same time, one after the other',
+    'rotate and revoke concurrently, one after the other',
     withLog(async (kept) => {
       const kid = inForce(kept);
       const { operator } = kept.log;
@@ -75,7 +75,7 @@ describe('operator: keys', () => {
   );
 
   it(
-    'revoke the key in force: a new one stands first, later entries need it',
+    'revoke the key in force: a new key is declared first and signs later entries',
     withLog(async (kept) => {
       const [entry] = await kept.append(note('a'));
       const kid = inForce(kept);
@@ -86,7 +86,11 @@ describe('operator: keys', () => {
       assert.equal(key.status, 'revoked');
       assert.equal(key.revoked_index, kept.log.size() - 1);
       assert.notEqual(inForce(kept), kid);
-      assert.equal(verifyReceipt(without, kept.trust()).valid, false, 'needs its proof now');
+      assert.equal(
+        verifyReceipt(without, kept.trust()).valid,
+        false,
+        'the receipt now needs an inclusion proof',
+      );
       assert.equal(verifyReceipt(await proven(kept, entry!), kept.trust()).valid, true);
       const [next] = await kept.append(note('a'));
       assert.equal(next!.statement.kid, inForce(kept));
@@ -94,7 +98,7 @@ describe('operator: keys', () => {
   );
 
   it(
-    'revoke a retired key without touching the one in force; again is nothing; unknown is not found',
+    'revoke a retired key once, and leave the key in force; an unknown key is not_found',
     withLog(async (kept) => {
       const kid = inForce(kept);
       await kept.log.operator.rotateKey();
@@ -114,7 +118,7 @@ describe('operator: keys', () => {
 
 describe('operator: closing', () => {
   it(
-    'ends the log with log.closed.v1 and its map head; nothing follows, also after restarts',
+    'ends the log with log.closed.v1 and a map head; no entry follows, also after restarts',
     withLog(
       async (kept) => {
         await kept.append(note('a'));
@@ -129,7 +133,7 @@ describe('operator: closing', () => {
           await assert.rejects(kept.log.operator.closeForGood(null), code('log_closed'));
           const waiting = new AbortController();
           const more = kept.log.whenPublished(size + 1, waiting.signal);
-          // Several ticks of the publisher, some of them idle ones.
+          // Several intervals of the publisher, some of them idle.
           await new Promise((resolve) => setTimeout(resolve, 120));
           waiting.abort();
           await assert.rejects(more, LogError);
@@ -143,7 +147,7 @@ describe('operator: closing', () => {
   );
 
   it(
-    'refuses a successor that is not the next log of the kind, and a group that goes on',
+    'refuses a successor that is not the next log of the kind',
     withLog(async (kept) => {
       for (const bad of ['log.example/log/live/3', 'log.example/log/sandbox/2', 'x', '']) {
         await assert.rejects(kept.log.operator.closeForGood(bad), code('entry_invalid'));
@@ -153,7 +157,7 @@ describe('operator: closing', () => {
   );
 
   it(
-    'refuses what waits behind it',
+    'refuses appends that are queued behind it',
     withLog(async (kept) => {
       const [closed, late] = await Promise.allSettled([
         kept.log.operator.closeForGood(null),
@@ -168,7 +172,7 @@ describe('operator: closing', () => {
 
 describe('operator: the clock', () => {
   it(
-    'that jumped stops appends until it is confirmed, and times go on from the last',
+    'refuses appends after a jump until it is confirmed, and then continues from the last time',
     withLog(async (kept) => {
       const [before] = await kept.append(note('a'));
       for (const jump of [3_600_000, -3_600_000]) {

@@ -1,4 +1,4 @@
-// Plugin rows rebuilt from the entries are those that the log wrote; an interrupted rebuild starts over.
+// A reindex rebuilds the rows of plugins as the log wrote them; an interrupted one must be repeated.
 
 import assert from 'node:assert/strict';
 import { mkdir, readdir } from 'node:fs/promises';
@@ -35,7 +35,7 @@ describe('reindex', () => {
   const found = async (): Promise<readonly unknown[]> =>
     (await fsck({ folder: test.folder, types: DEMO_TYPES })).differences;
 
-  it('mends wrong, missing and stray rows', async () => {
+  it('repairs wrong, missing and superfluous rows', async () => {
     await change(
       put(row('demo/case/case-1'), Buffer.from('7')),
       write(row('demo/case/case-2'), null),
@@ -49,7 +49,7 @@ describe('reindex', () => {
     assert.deepEqual(await found(), []);
   });
 
-  it('makes no database where there is none', async () => {
+  it('creates no database in an empty folder', async () => {
     const folder = join(test.data, 'none');
     await mkdir(join(folder, 'db'), { recursive: true });
     await assert.rejects(reindex({ folder, types: [] }), { code: 'not_found' });
@@ -62,7 +62,7 @@ describe('reindex', () => {
     assert.deepEqual(await found(), []);
   });
 
-  it('keeps the log closed until an interrupted one has been repeated', async () => {
+  it('must be repeated after an interruption before the log opens', async () => {
     await change(put(metaKey('reindex'), Buffer.from('1')), write(row('demo/last'), null));
     const open = (): Promise<TestLog> => openTestLog({ data: test.data, types: DEMO_TYPES });
     await assert.rejects(open(), { code: 'store_corrupt', message: /actlog reindex/ });
@@ -79,7 +79,7 @@ describe('reindex', () => {
       openTestLog({ data: test.data, types });
     const outdated = { code: 'store_corrupt', message: /rows of demo .*actlog reindex/ };
 
-    it('is asked for by a log that is opened with them, and wanted once', async () => {
+    it('is required once by a log that is opened with new row forms', async () => {
       await assert.rejects(open(FORMED), outdated);
       await reindex({ folder: test.folder, types: FORMED });
       const again = await open(FORMED);
@@ -88,21 +88,21 @@ describe('reindex', () => {
       assert.deepEqual(await found(), []);
     });
 
-    it('is asked for by the release before too, which would not know the new form', async () => {
+    it('is also required by the earlier release, which does not know the new form', async () => {
       await reindex({ folder: test.folder, types: FORMED });
       await assert.rejects(open(DEMO_TYPES), outdated);
       await reindex({ folder: test.folder, types: DEMO_TYPES });
       await (await open(DEMO_TYPES)).stop();
     });
 
-    it('keeps what is known of a plugin that is not loaded', async () => {
+    it('keeps the recorded form of a plugin that is not loaded', async () => {
       await reindex({ folder: test.folder, types: FORMED });
       await reindex({ folder: test.folder, types: [] });
       await (await open([])).stop();
       await assert.rejects(open(DEMO_TYPES), outdated);
     });
 
-    it('is not asked for where no row is to be rebuilt', async () => {
+    it('is not required if there are no rows to rebuild', async () => {
       const fresh = await openTestLog({ types: DEMO_TYPES });
       await fresh.stop();
       const formed = await openTestLog({ data: fresh.data, types: FORMED });
@@ -112,7 +112,7 @@ describe('reindex', () => {
       await fresh.close();
     });
 
-    it('is reported by fsck if the record of them is damaged', async () => {
+    it('is reported by fsck if the record of row forms is damaged', async () => {
       await change(put(metaKey('rows'), Buffer.from('{"demo.act.v1":"2"}')));
       const [difference, ...more] = await found();
       assert.deepEqual(difference, {
@@ -123,7 +123,7 @@ describe('reindex', () => {
       await assert.rejects(open(FORMED), { code: 'store_corrupt' });
     });
 
-    it('is not asked for where the type is new to the log', async () => {
+    it('is not required if the type is new to the log', async () => {
       const fresh = await openTestLog({ types: FORMED });
       await fresh.log.append([act(1, 'case-1')]);
       await fresh.stop();

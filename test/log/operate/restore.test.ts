@@ -1,5 +1,5 @@
-// A database put back to an older copy: it refuses to write, catches up from a mirror and goes on, and
-// never from a mirror that is short, of another tree or of broken entries.
+// A database replaced by an older copy: the log refuses to open, is restored from a mirror and continues. A mirror
+// that is too short, of another tree or with invalid entries is refused.
 
 import assert from 'node:assert/strict';
 import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
@@ -22,7 +22,7 @@ describe('restore', () => {
   let vkey: string;
   let end_ms: number;
 
-  /** Acts on new and on known chains, so that heads from before the backup move on. */
+  /** Acts on new and on existing chains, so that heads from before the backup change. */
   async function write(test: TestLog, from: number, count: number): Promise<void> {
     for (let n = from; n < from + count; n += 20) {
       test.time.advance(1);
@@ -71,11 +71,11 @@ describe('restore', () => {
       mirror: new FolderMirror(from),
     });
 
-  it('is what a log that was put back asks for', async () => {
+  it('is demanded by a log whose database was replaced by an older copy', async () => {
     await assert.rejects(reopen(), { code: 'log_rolled_back', message: /actlog restore/ });
   });
 
-  it('brings back every entry and row, and the log goes on', async () => {
+  it('restores every entry and row, and the log continues', async () => {
     const { from, to } = await catchUp();
     assert.ok(from < size);
     assert.equal(to, size);
@@ -89,7 +89,7 @@ describe('restore', () => {
     await test.close();
   });
 
-  it('writes a database anew that is gone altogether', async () => {
+  it('writes a new database if the old one is missing', async () => {
     await rm(join(data, 'live', '1'), { recursive: true });
     assert.deepEqual(await catchUp(), { origin: 'log.example/log/live/1', from: 0, to: size });
     const test = await reopen();
@@ -97,7 +97,7 @@ describe('restore', () => {
     await test.close();
   });
 
-  it('goes on after it was interrupted between two bundles', async () => {
+  it('continues after an interruption between two bundles', async () => {
     const broken = new FolderMirror(mirror);
     const once = broken.bundle.bind(broken);
     broken.bundle = (n, width) => {
@@ -115,13 +115,13 @@ describe('restore', () => {
     await test.close();
   });
 
-  it('finds nothing to do where nothing is missing', async () => {
+  it('changes nothing if nothing is missing', async () => {
     await catchUp();
     const { from, to } = await catchUp();
     assert.deepEqual([from, to], [size, size]);
   });
 
-  it('refuses a mirror that ends before what receipts are out for', async () => {
+  it('refuses a mirror that ends before the last acknowledged entry', async () => {
     await catchUp();
     const test = await reopen();
     await write(test, 560, 3);
@@ -132,7 +132,7 @@ describe('restore', () => {
     await assert.rejects(reopen(), { code: 'log_rolled_back' });
   });
 
-  it('refuses a mirror whose tiles are of another tree, and writes nothing', async () => {
+  it('refuses a mirror with a tile of another tree, and writes nothing', async () => {
     const tile = join(mirror, 'tile/0/001');
     const bytes = await readFile(tile);
     bytes[100] = (bytes[100] ?? 0) ^ 1;
@@ -141,7 +141,7 @@ describe('restore', () => {
     await assert.rejects(reopen(), { message: /has 44 entries, but/ });
   });
 
-  it('refuses entries that are not of their tile', async () => {
+  it('refuses entries that differ from their tile', async () => {
     const bundle = join(mirror, 'tile/entries/001');
     const text = await readFile(bundle, 'latin1');
     await writeFile(bundle, text.replace('"n":300', '"n":301'), 'latin1');
@@ -154,7 +154,7 @@ describe('restore', () => {
     await assert.rejects(catchUp(), { code: 'note_invalid' });
   });
 
-  it('needs the checkpoint file, which says how far the log had come', async () => {
+  it('requires the checkpoint file, which has the number of entries of the log', async () => {
     await rm(join(data, 'checkpoints'), { recursive: true });
     await assert.rejects(catchUp(), {
       code: 'not_found',

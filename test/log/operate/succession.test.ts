@@ -1,4 +1,4 @@
-// A successor log: after an orderly end, after a loss, and when the command is given twice.
+// A successor log: after an orderly end, after a loss, and when the command runs twice.
 
 import assert from 'node:assert/strict';
 import { cp, rm } from 'node:fs/promises';
@@ -76,7 +76,7 @@ describe('succession', () => {
     await next.stop();
   });
 
-  it('begins the next log after the last entry even if the clock was set back since', async () => {
+  it('begins the next log after the time of the last entry, even if the clock was set back', async () => {
     const last_ms = first.time.wall() + 20_000;
     first.time.advance(20_000);
     await first.log.append([act(2, 'a')]);
@@ -92,14 +92,14 @@ describe('succession', () => {
     await next.stop();
   });
 
-  it('opens the same successor when asked twice', async () => {
+  it('opens the same successor when it runs again', async () => {
     await first.stop();
     const once = await succeed();
     const twice = await succeed();
     assert.deepEqual(twice, once);
   });
 
-  it('opens no successor while a full disk takes no checkpoint, and continues when it is run again', async () => {
+  it('opens no successor while the disk is full, and continues when it runs again', async () => {
     const before = first.log.published().size;
     await first.stop();
     const disk = { full: true };
@@ -113,14 +113,14 @@ describe('succession', () => {
       message: /last checkpoint of log\.example\/log\/live\/1 .* no successor .*ENOSPC.* again/,
     });
     const register = new FileRegister(join(first.data, 'checkpoints'));
-    assert.equal(await register.read('live-2'), null, 'no successor');
+    assert.equal(await register.read('live-2'), null, 'there is no successor');
     disk.full = false;
     const { predecessor, orderly } = await succeed({ store });
     assert.equal(orderly, true);
-    assert.equal(predecessor.size, before + 2, 'log.closed.v1 and its map head, once');
+    assert.equal(predecessor.size, before + 2, 'log.closed.v1 and its map head were appended once');
   });
 
-  it('leaves a lost log alone and names the last note that is out', async () => {
+  it('writes nothing to a lost log, and names its last published note as predecessor', async () => {
     const backup = join(first.data, 'backup');
     await first.log.operator.backup(backup);
     await first.log.append([act(2, 'b')]);
@@ -144,16 +144,16 @@ describe('succession', () => {
   describe('with a witness', () => {
     const KEY = cosignerKey('witness.example/one', 90);
 
-    /** Asks a witness at an address, with the clock of the log. */
+    /** Requests cosignatures from a witness at a URL, with the clock of the log. */
     const asking = (url: string): ((number: number) => Cosign) => {
       const policy = witnessPolicyOf(`witness one ${KEY} ${url}\nquorum one\n`);
       const now = (): number => first.time.wall();
       return () => new Witnesses(policy, { timeout_ms: 10_000, fail_open: false, now }).cosign;
     };
-    /** Port 9 is nobody's. */
+    /** No server listens on port 9. */
     const NOBODY = 'http://127.0.0.1:9';
 
-    it('publishes no end without its cosignature, and continues when it is run again', async () => {
+    it('opens no successor before the end is cosigned, and continues when it runs again', async () => {
       const { vkey } = first.log;
       const before = first.log.published().size;
       await first.stop();
@@ -164,7 +164,7 @@ describe('succession', () => {
         });
       }
       const register = new FileRegister(join(first.data, 'checkpoints'));
-      assert.equal(await register.read('live-2'), null, 'no successor');
+      assert.equal(await register.read('live-2'), null, 'there is no successor');
       const now_s = (): number => Math.floor(first.time.wall() / 1000);
       const witness = await realWitness('witness.example/one', 90, [vkey], now_s);
       try {
@@ -174,7 +174,7 @@ describe('succession', () => {
         const { size, note, cosignatures } = closed.log.published();
         await closed.stop();
         assert.equal(size, predecessor.size);
-        assert.equal(size, before + 2, 'log.closed.v1 and its map head, once');
+        assert.equal(size, before + 2, 'log.closed.v1 and its map head were appended once');
         assert.equal(cosignatures, 1);
         const keys = { origin: 'log.example/log/live/1', vkey, cosigners: [KEY] };
         assert.equal(openCheckpoint(native, note, keys).cosignatures.length, 1);
@@ -183,7 +183,7 @@ describe('succession', () => {
       }
     });
 
-    it('publishes the first checkpoint of a successor once its witness knows it', async () => {
+    it('publishes the first checkpoint of a successor once its witness knows the log', async () => {
       const now_s = (): number => Math.floor(first.time.wall() / 1000);
       const old = await realWitness('witness.example/one', 90, [first.log.vkey], now_s);
       await first.stop();

@@ -1,4 +1,4 @@
-// The order in which a log is published, what a failure at any write leaves, and what is refused.
+// The order in which a log is published, what the store contains after a failed write, and what is refused.
 
 import assert from 'node:assert/strict';
 import { TilePublisher } from '../../../log/index.ts';
@@ -13,7 +13,7 @@ import { grown, TreeMirror } from '../../support/tree-mirror.ts';
 
 const HOUR_MS = 3_600_000;
 
-/** A source whose log a test replaces by one that has grown. */
+/** A source whose log a test can replace by a larger one. */
 class Source implements Mirror {
   readonly name = 'the log';
   now: TreeMirror;
@@ -38,7 +38,7 @@ class Source implements Mirror {
 const publisherOf = (source: Mirror, store: TileStore, vkey: string, now = Date.now) =>
   new TilePublisher({ source, store, vkey, reread: false, now });
 
-/** Every file that a checkpoint of this size implies. */
+/** The paths of all files that a checkpoint of this size implies. */
 function implied(size: number): string[] {
   const paths: string[] = [];
   const add = (level: number | 'entries'): boolean => {
@@ -53,7 +53,7 @@ function implied(size: number): string[] {
   return paths;
 }
 
-/** The checkpoint of the store implies only files that the store has, full or partial. */
+/** Asserts that the store has every file that its checkpoint implies, full or partial. */
 function assertWhole(store: MemoryTiles): number {
   const note = store.files.get('checkpoint');
   if (note === undefined) return 0;
@@ -77,7 +77,7 @@ describe('the tile publisher', () => {
     assert.ok(store.writes.slice(first, -1).every((path) => path.includes('.p/')));
   });
 
-  it('writes only what is new as the log grows', async () => {
+  it('writes only new files as the log grows', async () => {
     const source = new Source(grown([300, 'leaf']));
     const store = new MemoryTiles();
     const publisher = publisherOf(source, store, source.now.tree.vkey);
@@ -108,7 +108,7 @@ describe('the tile publisher', () => {
     assert.equal(await store.checkpoint(), note);
   });
 
-  it('continues after a failure of any write, and never has a checkpoint before its tiles', async () => {
+  it('continues after any failed write, and never stores a checkpoint before its tiles', async () => {
     for (const effective of [false, true]) {
       for (let failing = 0; ; failing += 1) {
         const source = new Source(grown([300, 'leaf']));
@@ -117,7 +117,7 @@ describe('the tile publisher', () => {
         const failures: unknown[] = [];
         for (const size of [300, 514, 700]) {
           source.now = grown([size, 'leaf']);
-          // A new process each time: it knows only what the store has.
+          // A new process each time: it knows only what is in the store.
           const publisher = publisherOf(source, store, source.now.tree.vkey);
           await publisher.step().catch((error: unknown) => failures.push(error));
           assertWhole(store);
@@ -130,10 +130,10 @@ describe('the tile publisher', () => {
     }
   });
 
-  it('continues an interrupted first upload behind its full tiles of level 1', async () => {
+  it('continues an interrupted first upload after its full tiles of level 1', async () => {
     const mirror = grown([65_536 + 600, 'leaf']);
     const store = new MemoryTiles();
-    // Bundles and tiles of level 0 below the first tile of level 1, that tile, and one more.
+    // The bundles and tiles of level 0 under the first tile of level 1, that tile, and one more.
     store.left = 256 * 2 + 2;
     await assert.rejects(publisherOf(mirror, store, mirror.tree.vkey).step(), /the write failed/);
     assert.ok(store.files.has('tile/1/000'));
@@ -143,14 +143,14 @@ describe('the tile publisher', () => {
     assert.equal(assertWhole(store), 65_536 + 600);
   });
 
-  it('removes a partial tile an hour after its full tile exists, also one of an earlier process', async () => {
+  it('removes a partial tile an hour after its full tile was stored, also one of an earlier process', async () => {
     let now = 1_000_000;
     const source = new Source(grown([100, 'leaf']));
     const store = new MemoryTiles(() => now);
     const first = publisherOf(source, store, source.now.tree.vkey, () => now);
     await first.step();
     now += 2 * HOUR_MS;
-    assert.equal(await first.removeSuperseded(), 0, 'nothing replaces it yet');
+    assert.equal(await first.removeSuperseded(), 0, 'there is no full tile yet');
     source.now = grown([300, 'leaf']);
     await first.step();
     now += HOUR_MS - 1;
@@ -160,7 +160,7 @@ describe('the tile publisher', () => {
     assert.equal(await second.removeSuperseded(), 0);
     now += 1;
     assert.equal(await second.removeSuperseded(), 2);
-    assert.equal(await first.removeSuperseded(), 2, 'removing what is gone is no error');
+    assert.equal(await first.removeSuperseded(), 2, 'removing a missing file is not an error');
     assert.deepEqual(
       [...store.files.keys()].filter((path) => path.includes('.p/')).sort(),
       implied(300)
@@ -170,7 +170,7 @@ describe('the tile publisher', () => {
     assertWhole(store);
   });
 
-  it('refuses another history: at the checkpoint, at a tile, and at a tile of level 1', async () => {
+  it('refuses a fork at the checkpoint, at a tile, and at a tile of level 1', async () => {
     const honest = grown([700, 'leaf']);
     const store = new MemoryTiles();
     await publisherOf(honest, store, honest.tree.vkey).step();
@@ -198,7 +198,7 @@ describe('the tile publisher', () => {
     });
   });
 
-  it('refuses a store that is ahead or has another log, and entries that do not lead to the root', async () => {
+  it('refuses a store that is ahead or of another log, and entries that do not match the root', async () => {
     const store = new MemoryTiles();
     const mirror = grown([700, 'leaf']);
     await publisherOf(mirror, store, mirror.tree.vkey).step();

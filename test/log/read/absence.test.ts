@@ -1,6 +1,6 @@
-// Whole absence documents against a scan of the entries: for random histories and windows, a proof that a surface
-// is empty is there exactly when it is, and ABSENT is said exactly when it was declared and covered as well.
-// ABSENCE_CASES sets how many windows are asked; 10,000 take some minutes.
+// Absence documents compared with a scan of the entries, for random histories and windows: an accepted proof that a
+// surface is empty exists if and only if it is empty, and the verdict is ABSENT if and only if the surface was also
+// declared and covered. ABSENCE_CASES sets the number of windows; 10,000 take some minutes.
 
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
@@ -89,7 +89,7 @@ describe('log/absence', function () {
     }
   };
 
-  /** Every proof that the tree has to offer for this chain: each entry as the one after, and the end. */
+  /** Every proof that the tree has for this chain: each entry as successor, and the end of the chain. */
   const proofsOf = async (key: ChainKey, indexes: readonly number[]): Promise<Json[]> => {
     const { log } = test;
     const { size, map_head_ms } = log.published();
@@ -103,7 +103,7 @@ describe('log/absence', function () {
 
   it(`agrees with a scan of the entries over ${String(CASES)} windows`, async () => {
     let seen: Record<string, number> = {};
-    // The histories are worth something only when every verdict is among the answers: seldom it takes some more.
+    // Every verdict must occur among the answers; if one does not, more histories are run.
     do {
       await fc.assert(
         fc.asyncProperty(steps, fc.array(window, { minLength: WINDOWS, maxLength: WINDOWS }), run),
@@ -159,7 +159,11 @@ describe('log/absence', function () {
         question,
       ),
     );
-    assert.equal(provable.length > 0, inside === 0, 'a proof of emptiness, and emptiness');
+    assert.equal(
+      provable.length > 0,
+      inside === 0,
+      'a proof of emptiness is accepted if and only if the window is empty',
+    );
     assert.equal(result.verdict, verdict);
     return verdict;
   }

@@ -1,4 +1,4 @@
-// The search for an entry's id: against a plain list, at every size, and over a disk that lies.
+// The search for an entry by its id, compared with a list, at every size and over a damaged disk.
 
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
@@ -6,7 +6,7 @@ import { entryId } from '../../../log/write/clock.ts';
 import { LogError } from '../../../log/index.ts';
 import { IdSearch } from '../../../log/read/reader.ts';
 
-/** Ids of a log: times that stand still, go on, and jump. */
+/** Ids of a log whose time stays the same, advances and jumps. */
 const idsOf = (steps: readonly number[]): string[] => {
   let ms = 1_750_000_000_000;
   let seq = 0;
@@ -18,7 +18,7 @@ const idsOf = (steps: readonly number[]): string[] => {
 };
 const steps = fc.array(fc.constantFrom(0, 0, 0, 1, 2, 1000, 86_400_000), { maxLength: 600 });
 
-/** A search over a list, which counts the reads of the disk. */
+/** A search over a list; it counts the reads. */
 function searching(ids: readonly string[], stored: readonly string[] = ids) {
   const reads = { stored: 0, compared: 0 };
   const read = (name: keyof typeof reads, list: readonly string[]) => (index: number) => {
@@ -32,7 +32,7 @@ function searching(ids: readonly string[], stored: readonly string[] = ids) {
 }
 
 describe('search of ids', () => {
-  it('finds each id at its index, and no id in between, as the log grows', () => {
+  it('finds each id at its index, and no other id, as the log grows', () => {
     fc.assert(
       fc.property(steps, fc.infiniteStream(fc.nat()), (list, random) => {
         const ids = idsOf(list);
@@ -52,20 +52,20 @@ describe('search of ids', () => {
     );
   });
 
-  it('compares what it answers with, and reads no more than one path to it', () => {
+  it('compares the id that it found, and reads only the path to it', () => {
     const ids = idsOf(Array.from({ length: 10_000 }, () => 1));
     const { search, reads } = searching(ids);
     assert.equal(search.find(ids[7777]!, ids.length), 7777);
     assert.deepEqual([reads.compared, reads.stored <= 14], [1, true]);
     const before = reads.stored;
     assert.equal(search.find(ids[7778]!, ids.length), 7778);
-    // Neighbours share the path but for its end, and a larger log has the same places.
+    // Neighbours share the path except its end, and a larger log has the same positions.
     assert.ok(reads.stored - before <= 2);
     assert.equal(search.find(ids[7777]!, 9000), 7777);
     assert.ok(reads.stored - before <= 2);
   });
 
-  it('never denies an entry because another one is damaged', () => {
+  it('never reports an entry as unknown because another one is damaged', () => {
     const ids = idsOf(Array.from({ length: 300 }, () => 1));
     fc.assert(
       fc.property(fc.nat({ max: 299 }), fc.nat({ max: 299 }), (lost, asked) => {

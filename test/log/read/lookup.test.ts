@@ -1,4 +1,4 @@
-// What stands on a chain in a window: a scan over all entries is the oracle, the offline verifier the judge.
+// The entries of a chain in a window, compared with a scan of all entries and verified offline.
 
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
@@ -29,7 +29,7 @@ const linkOn = (text: string, key: ChainKey): Link | undefined => {
   return links.find((link) => JSON.stringify(link.key) === JSON.stringify(key));
 };
 
-/** Indexes of the entries on a chain below `size`, with their times, by looking at every entry. */
+/** Indexes and times of the entries on a chain below `size`, by a scan of every entry. */
 function scan(log: Log, key: ChainKey, size: number): { index: number; ms: number }[] {
   const found: { index: number; ms: number }[] = [];
   for (let index = 0; index < size; index += 1) {
@@ -45,7 +45,7 @@ const sizeOf = (document: JsonObject): number => {
   return parseCheckpoint(text.slice(0, text.indexOf('\n\n') + 1)).size;
 };
 
-/** Verifies a document at once and compares it with the oracle. */
+/** Verifies a document and compares it with the scan. */
 function judge(kept: KeptLog, question: Question, document: JsonObject): string {
   const { log, time } = kept;
   const { key, from_ms, to_ms } = question;
@@ -72,7 +72,7 @@ const caseKey = (n: number): ChainKey => ['gate.case', `case-${String(n)}`];
 
 describe('lookup', () => {
   it(
-    'answers never, tail and gap, at the edges of the window',
+    'gives never, tail and gap proofs, at the edges of the window',
     withLog(async (kept) => {
       const seen = new Set<string>();
       kept.time.advance(1000);
@@ -96,7 +96,7 @@ describe('lookup', () => {
   );
 
   it(
-    'answers for surfaces, entities, sessions, types, keys and claims',
+    'works for surfaces, entities, sessions, types, keys and claims',
     withLog(async (kept) => {
       const act = {
         name: 'gate.act.v1',
@@ -139,7 +139,7 @@ describe('lookup', () => {
   );
 
   it(
-    'refuses a window that is not closed, is none, or asks about what is no chain',
+    'refuses a window that is not closed or not valid, and an invalid key',
     withLog(async (kept) => {
       const { map_head_ms } = await kept.log.whenPublished(kept.log.size());
       const key = caseKey(1);
@@ -183,7 +183,7 @@ describe('lookup', () => {
   );
 
   it(
-    'pages: the first proves that more follow, each next one names the one before',
+    'has pages: the first proves that more follow, and each next one links to the page before',
     withLog(async (kept) => {
       const key = caseKey(1);
       for (let i = 0; i < 9; i += 1) {
@@ -229,7 +229,7 @@ describe('lookup', () => {
     }),
   );
 
-  it('agrees with a scan for any history and window while appends and checkpoints go on', async () => {
+  it('agrees with a scan for any history and window during appends and checkpoints', async () => {
     const step = fc.record({
       notes: fc.array(fc.nat(5), { maxLength: 8 }),
       ms: fc.constantFrom(0, 0, 1, 2, 50),
@@ -266,7 +266,7 @@ describe('lookup', () => {
   });
 
   it(
-    'answers from one checkpoint however many come while it is made',
+    'uses one checkpoint for a document, even if others are published meanwhile',
     withLog(
       async (kept) => {
         await kept.append(...Array.from({ length: 50 }, (_, n) => note(`case-${String(n % 5)}`)));
@@ -289,7 +289,7 @@ describe('lookup', () => {
   );
 });
 
-/** Asks about a window that begins some milliseconds after the start, cut to what is closed. */
+/** Asks about a window that begins some milliseconds after the start, limited to the closed time. */
 async function ask(
   kept: KeptLog,
   { n, from, length }: { n: number; from: number; length: number },

@@ -1,4 +1,5 @@
-// Tests of log/read/parts.ts: answers under one published tree share what they have in common, and nothing outlives it.
+// Tests of log/read/parts.ts: answers under one published tree share their common parts, which are not used for
+// another tree.
 
 import assert from 'node:assert/strict';
 
@@ -50,7 +51,7 @@ describe('log/parts', () => {
     return append('astl.manifest.v1', { ...members, surface_manifest_hash });
   };
 
-  /** Asks, and has the document verified. */
+  /** Requests a document and verifies it. */
   const ask = async (key: ChainKey, from_ms: number, to_ms: number): Promise<Document> => {
     const { log } = test;
     const question = { key, from_ms, to_ms };
@@ -62,7 +63,7 @@ describe('log/parts', () => {
     return document as unknown as Document;
   };
 
-  it('opens an entry and proves an end once for one tree', async () => {
+  it('reads an entry and proves the end of a chain once for a tree', async () => {
     await append('astl.entity.v1', { entity: 'one', action: 'claim' });
     await manifest('one');
     const from_ms = await publish();
@@ -77,7 +78,7 @@ describe('log/parts', () => {
     assert.equal(other.declared.closing, first.declared.closing);
     assert.notEqual(other.proof, first.proof);
     for (const part of [first.map_head, first.proof, first.declared.closing]) {
-      assert.ok(Object.isFrozen(part), 'what is shared cannot be changed');
+      assert.ok(Object.isFrozen(part), 'shared parts are frozen');
     }
   });
 
@@ -95,7 +96,7 @@ describe('log/parts', () => {
     );
 
     const newer = await manifest(entity, { heartbeat_interval_ms: 20 });
-    assert.deepEqual(await ask(key, from_ms, from_ms), before, 'what has no tree is not shown');
+    assert.deepEqual(await ask(key, from_ms, from_ms), before, 'an unpublished entry is not shown');
     const second_ms = await publish();
     const after = await ask(key, from_ms, second_ms);
     assert.notEqual(after.checkpoint, before.checkpoint);
@@ -104,7 +105,7 @@ describe('log/parts', () => {
       after.declared.manifests.map(({ index }) => index),
       [older, newer],
     );
-    // The older window again, under the newer tree: another end of the chain.
+    // The older window again, under the newer tree: the end of the chain differs.
     const same = await ask(key, from_ms, from_ms);
     assert.equal(same.verdict, 'ABSENT');
     assert.notDeepEqual(same.declared.closing, before.declared.closing);
@@ -119,7 +120,7 @@ describe('log/parts', () => {
     assert.equal(covered.coverage?.heartbeat.index, beat);
   });
 
-  it('follows a chain from no entry to one and to several', async () => {
+  it('follows a chain with no entry, one and several', async () => {
     const key = ['claim', 'four'];
     const shown = async (to_ms: number): Promise<readonly Json[]> => {
       const { entries = [] } = await test.log.absence({ key, from_ms: 0, to_ms });
@@ -131,11 +132,11 @@ describe('log/parts', () => {
       indexes.push(await append('astl.entity.v1', { entity: 'four', action }));
       const to_ms = await publish();
       assert.deepEqual(await shown(to_ms), indexes);
-      assert.deepEqual(await shown(to_ms), indexes, 'asked again');
+      assert.deepEqual(await shown(to_ms), indexes, 'the same document again');
     }
   });
 
-  it('answers many at once alike', async () => {
+  it('gives concurrent requests the same answers', async () => {
     const entity = 'three';
     await append('astl.entity.v1', { entity, action: 'claim' });
     await manifest(entity);

@@ -1,11 +1,11 @@
-// Random histories of one entity, for what is said of absence: acts on its surfaces, heartbeats, manifests, time that
-// passes and checkpoints, in an order where every verdict comes up often enough.
+// Random histories of one entity for tests of absence: acts on its surfaces, heartbeats, manifests, time and
+// checkpoints, in an order in which every verdict is frequent enough.
 
 import fc from 'fast-check';
 
 const SURFACES = ['bind', 'pay'] as const;
 
-/** One thing that happens to an entity; times are milliseconds from the one before. */
+/** A step in the history of an entity; times are in milliseconds from the step before. */
 export type Step =
   | { readonly do: 'act'; readonly surface: string }
   | { readonly do: 'beat'; readonly surface: string; readonly interval_ms: number }
@@ -22,7 +22,7 @@ export type Step =
 const surface = fc.constantFrom(...SURFACES);
 const interval = fc.constantFrom(3, 8, 20);
 
-/** Most often nothing. */
+/** Usually null. */
 const seldom = (value: fc.Arbitrary<number>): fc.Arbitrary<number | null> =>
   fc.oneof({ weight: 6, arbitrary: fc.constant(null) }, { weight: 1, arbitrary: value });
 
@@ -53,7 +53,7 @@ const later: fc.Arbitrary<Step> = fc.oneof(
   { weight: 6, arbitrary: pass },
   { weight: 1, arbitrary: fc.constant({ do: 'publish' as const }) },
 );
-/** A history: a manifest, and 4 to 28 things after it. */
+/** A history: a manifest, then 4 to 28 steps. */
 export const steps: fc.Arbitrary<readonly Step[]> = fc
   .tuple(
     fc.array(manifest, { minLength: 1, maxLength: 1 }),
@@ -61,7 +61,7 @@ export const steps: fc.Arbitrary<readonly Step[]> = fc
   )
   .map((parts) => parts.flat());
 
-/** A window: where in the history it begins, and how many milliseconds it has. */
+/** A window: its start as a fraction of the history, and its length in milliseconds. */
 export const window = fc.record({
   surface,
   at: fc.noBias(fc.nat(1000)).map((parts) => parts / 1000),

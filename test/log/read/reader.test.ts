@@ -1,4 +1,4 @@
-// Reads of one log, compared with everything computed again from its entries; and what is no place in it.
+// Reads of a log, compared with values computed from its entries, and reads with invalid arguments.
 
 import assert from 'node:assert/strict';
 import { native } from '../../../log/crypto/native.ts';
@@ -24,7 +24,7 @@ describe('reader: a log of some hundred entries', () => {
       await Promise.all(Array.from({ length: 100 }, (_, n) => kept.append(note(String(n)))));
       await kept.publish();
     }
-    // Entries behind the published size: no tile or bundle shows them.
+    // Entries above the published size are in no tile or bundle.
     await kept.append(note('late'), note('late'));
     texts = Array.from({ length: kept.log.size() }, (_, i) => kept.log.entry(i)!);
     leaves = texts.map((text) => leafHash(native, Buffer.from(text)));
@@ -33,7 +33,7 @@ describe('reader: a log of some hundred entries', () => {
   });
   after(() => kept.end());
 
-  it('has the root of its entries at every published size and any other', () => {
+  it('has the root of its entries at every size', () => {
     for (let at = 0; at <= kept.log.size(); at += 7) {
       assert.equal(toHex(kept.log.rootAt(at)), toHex(oracle.root(at)));
     }
@@ -43,7 +43,7 @@ describe('reader: a log of some hundred entries', () => {
     }
   });
 
-  it('has exactly the tiles of its published tree, in every width', () => {
+  it('has exactly the tiles of its published tree in every width', () => {
     for (const level of [0, 1, 2, 7]) {
       for (let n = 0; n < 4; n += 1) {
         const most = tileWidth(size, level, n);
@@ -104,7 +104,7 @@ describe('reader: a log of some hundred entries', () => {
     }
   });
 
-  it('finds entries by id and hash, and nothing by what is none', () => {
+  it('finds entries by id and hash, and nothing for an unknown one', () => {
     for (const [index, text] of texts.entries()) {
       const { entry_id } = JSON.parse(text) as { entry_id: string };
       assert.equal(kept.log.indexOfEntry(entry_id), index);
@@ -144,10 +144,10 @@ describe('reader: a log of some hundred entries', () => {
     assert.throws(() => kept.log.inclusion(0, 0), code('out_of_range'));
     assert.throws(() => kept.log.consistency(2, 1), code('out_of_range'));
     assert.equal(kept.log.tile(0, 0, 0), null);
-    assert.equal(kept.log.checkpointAt(3), null, 'a size that was never published');
+    assert.equal(kept.log.checkpointAt(3), null, 'no checkpoint of this size was published');
   });
 
-  it('shows what is acknowledged and what is published', () => {
+  it('reports the acknowledged and the published size', () => {
     const {
       size: all,
       published_size,
@@ -161,14 +161,14 @@ describe('reader: a log of some hundred entries', () => {
       [kept.log.size(), size, kept.log.size() - size, true],
     );
     assert.equal(oldest_waiting_ms, 0);
-    // 100 cases, the type; "late" is not published.
+    // 100 cases and the type; the chain "late" is not published.
     assert.equal(keys_in_map, 101);
   });
 });
 
 describe('reader: ids', () => {
   it(
-    'finds an entry whose members name other ids',
+    'finds an entry whose members contain other ids',
     withLog(async (kept) => {
       await kept.log.declare([
         {
@@ -195,7 +195,7 @@ describe('reader: ids', () => {
 
 describe('reader: rows', () => {
   it(
-    'of a prefix come in order, after a key, both ways, up to a limit',
+    'of a prefix are returned in order, after a key, in both directions, up to a limit',
     withLog(async (kept) => {
       const names = ['a', 'a:1', 'b', 'ba', 'c', 'd'];
       await kept.append(...names.map((name) => note(name)));
@@ -224,7 +224,7 @@ describe('reader: rows', () => {
   );
 
   it(
-    'of the other key spaces never show',
+    'do not include those of other key spaces',
     withLog(async (kept) => {
       await kept.log.putAttached([
         { key: 'gate/case/x', value: Buffer.from('attached') },
@@ -249,7 +249,7 @@ describe('reader: rows', () => {
   );
 
   it(
-    'refuses nothing for a limit of none',
+    'may be limited to none, and refuse an invalid limit',
     withLog(async (kept) => {
       await kept.append(note('a'));
       assert.deepEqual(await kept.log.rows('gate/', { limit: 0 }), []);

@@ -1,10 +1,10 @@
-// What a scan of all entries of one entity says of a window: the oracle of absence documents. It reads statement by
-// statement and millisecond by millisecond, and shares nothing with the verifier. log/FORMAT.md §6.
+// The verdict on a window by a scan of all entries of an entity: the oracle for absence documents. It goes statement
+// by statement and millisecond by millisecond, and shares no code with the verifier. log/FORMAT.md §6.
 
 import type { EntryType, JsonObject } from '../../../log/index.ts';
 import type { Verdict } from '../../../log/verify.ts';
 
-/** The type of an act on a surface; its members alone put it on the chain of that surface. */
+/** The type of an act on a surface; the members entity and surface put it on the chain of the surface. */
 export const ACT: EntryType = {
   name: 'demo.attempt.v1',
   schema: {
@@ -16,21 +16,21 @@ export const ACT: EntryType = {
   keys: [],
 };
 
-/** A window of one surface, both ends in it. */
+/** A window of a surface, with both ends included. */
 export interface Asked {
   readonly surface: string;
   readonly from_ms: number;
   readonly to_ms: number;
 }
 
-/** The entries of one entity by their types, in their order. */
+/** The entries of an entity by type, in order. */
 export interface Told {
   readonly acts: readonly JsonObject[];
   readonly manifests: readonly JsonObject[];
   readonly beats: readonly JsonObject[];
 }
 
-/** What must be found of a window: indexes of all acts on the surface, how many lie inside, and the verdict. */
+/** The expected result for a window: indexes of all acts on the surface, how many are inside, and the verdict. */
 export interface Scanned {
   readonly chain: readonly number[];
   readonly inside: number;
@@ -62,7 +62,7 @@ export function scan({ acts, manifests, beats }: Told, asked: Asked): Scanned {
   };
 }
 
-/** The manifests of the window, or null unless each lists the surface and each millisecond lies in the span of one. */
+/** The manifests of the window, or null unless each lists the surface and one is in force at each millisecond. */
 function declared(manifests: readonly JsonObject[], asked: Asked): readonly JsonObject[] | null {
   const first = manifests.findLastIndex((entry) => ms(entry) < asked.from_ms);
   if (first < 0) return null;
@@ -80,7 +80,7 @@ function declared(manifests: readonly JsonObject[], asked: Asked): readonly Json
   return inForce;
 }
 
-/** Whether one unbroken run of heartbeats covers the window; runs are counted again from the beats. */
+/** Whether one unbroken run of heartbeats covers the window; runs are computed from the heartbeats. */
 function covered(
   all: readonly JsonObject[],
   inForce: readonly JsonObject[],

@@ -1,4 +1,4 @@
-// Rules about links, the entities' owners, heartbeat runs and the head map, each broken. log/FORMAT.md §3, §4.
+// Each rule about links, owners of entities, heartbeat runs and the head map, broken once. log/FORMAT.md §3, §4.
 
 import { toHex } from '../../../log/encoding/bytes.ts';
 import type { Json, JsonObject } from '../../../log/encoding/json.ts';

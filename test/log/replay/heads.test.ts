@@ -1,4 +1,5 @@
-// The head table against a Map, over more keys than a block and an index hold; the tree against the definition.
+// The head table compared with a Map, for more keys than one block and one index hold; the tree compared with its
+// definition.
 
 import assert from 'node:assert/strict';
 import { native } from '../../../log/crypto/native.ts';
@@ -23,7 +24,7 @@ describe('head table', () => {
   const table = new HeadTable();
   for (let n = 0; n < KEYS; n++) table.set(table.slot(hashOf(n)), headOf(n));
 
-  it('finds what was set, in the order of appearance, and nothing else', () => {
+  it('finds what was set, in insertion order, and nothing else', () => {
     assert.equal(table.size, KEYS);
     for (let n = 0; n < KEYS; n += 37) {
       assert.equal(table.find(hashOf(n)), n);
@@ -34,7 +35,7 @@ describe('head table', () => {
     assert.equal(table.size, KEYS);
   });
 
-  it('keeps keys apart that begin alike', () => {
+  it('distinguishes keys with a common prefix', () => {
     const alike = new HeadTable();
     const key = (n: number): Uint8Array => new Uint8Array(32).fill(7, 0, 31).fill(n, 31);
     for (let n = 0; n < 20; n++) alike.set(alike.slot(key(n)), headOf(n));
@@ -42,7 +43,7 @@ describe('head table', () => {
     assert.equal(alike.find(key(20)), -1);
   });
 
-  it('comes back from its dump', () => {
+  it('is restored from its dump', () => {
     const dump = table.dump();
     assert.equal(dump.length, KEYS * ROW_BYTES);
     assert.deepEqual(HeadTable.load(dump).dump(), dump);

@@ -1,4 +1,4 @@
-// Rules about receipt keys, each broken. log/FORMAT.md §2.
+// Each rule about receipt keys, broken once. log/FORMAT.md §2.
 
 import { bent, breaksRules, keyEntry, refuses, rotate } from '../../support/break-rule.ts';
 import type { Case } from '../../support/break-rule.ts';
@@ -71,7 +71,7 @@ const cases: readonly Case[] = [
 describe('key rules', () => {
   breaksRules('key-rules', cases);
 
-  it('kid: entry 0 of a key that is not its jwk', () => {
+  it('kid: entry 0 has a kid that is not of its jwk', () => {
     refuses(new Forge().open({}, { key: seedKey(0x44) }), 'kid');
   });
 });

@@ -1,4 +1,4 @@
-// Rules about the beginning and the end of a log, each broken. log/FORMAT.md §1.
+// Each rule about the beginning and the end of a log, broken once. log/FORMAT.md §1.
 
 import { native } from '../../../log/crypto/native.ts';
 import type { JsonObject } from '../../../log/encoding/json.ts';
@@ -40,7 +40,7 @@ const cases: readonly Case[] = [
 describe('life rules', () => {
   breaksRules('life-rules', cases, ['predecessor']);
 
-  it('log_open: an act as entry 0', () => {
+  it('log_open: entry 0 is an act', () => {
     const log = new Forge();
     log.add('gate.decision.v1', ACT);
     refuses(log, 'log_open');
@@ -51,29 +51,29 @@ describe('life rules', () => {
     new Forge('log.example/log/live/2').open({ predecessor: { ...predecessor, ...change } });
   const known = { ...predecessor, last_ms: 1 };
 
-  it('predecessor: of the first log', () => {
+  it('predecessor: the first log has one', () => {
     refuses(new Forge().open({ predecessor }), 'predecessor');
   });
 
-  it('predecessor: none of the second log', () => {
+  it('predecessor: the second log has none', () => {
     refuses(new Forge('log.example/log/live/2').open(), 'predecessor');
   });
 
-  it('predecessor: of the other kind', () => {
+  it('predecessor: a log of the other kind', () => {
     refuses(second({ origin: 'log.example/log/sandbox/1' }), 'predecessor');
   });
 
-  it('predecessor: with another root than the log that was replayed', () => {
+  it('predecessor: the root differs from the log that was replayed', () => {
     const replay = new Replay({ suite: native, predecessor: known });
     refuses(second({ root: hex64(2) }), 'predecessor', replay);
   });
 
-  it('predecessor: that ends after the log begins', () => {
+  it('predecessor: its last entry is later than the start of the log', () => {
     const replay = new Replay({ suite: native, predecessor: { ...known, last_ms: 2 ** 47 } });
     refuses(second({}), 'predecessor', replay);
   });
 
-  it('predecessor: accepted when it agrees', () => {
+  it('predecessor: accepted if it agrees', () => {
     new Replay({ suite: native, predecessor: known }).add(second({}).texts[0]!);
   });
 });

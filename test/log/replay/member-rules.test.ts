@@ -1,4 +1,4 @@
-// Rules about the members that every entry has, and about time, each broken. log/FORMAT.md §2.
+// Each rule about the members of every entry and about time, broken once. log/FORMAT.md §2.
 
 import { native } from '../../../log/crypto/native.ts';
 import { Replay } from '../../../log/replay/replay.ts';
@@ -82,12 +82,12 @@ const cases: readonly Case[] = [
 describe('member rules', () => {
   breaksRules('member-rules', cases);
 
-  it('origin: not that which the caller expects', () => {
+  it('origin: not the one that the caller expects', () => {
     const replay = new Replay({ suite: native, origin: 'log.example/log/live/2' });
     refuses(new Forge().open(), 'origin', replay);
   });
 
-  it('origin: no origin at all', () => {
+  it('origin: malformed', () => {
     refuses(new Forge('log.example').open(), 'origin');
   });
 

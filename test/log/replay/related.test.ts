@@ -1,4 +1,4 @@
-// The earlier entries that a violation names: without them, a contradiction is only half shown. log/FORMAT.md §7
+// The earlier entries that a violation names as contradicted; without them it would prove only half. log/FORMAT.md §7
 
 import assert from 'node:assert/strict';
 import { native } from '../../../log/crypto/native.ts';
@@ -69,10 +69,10 @@ function violationOf(log: Forge, replay: Replay): Violation {
     assert.ok(error instanceof Violation, String(error));
     return error;
   }
-  return assert.fail('it breaks a rule');
+  return assert.fail('the entry breaks a rule');
 }
 
-/** A replay at rest as it was written before it had these indexes. */
+/** The state of a replay as an earlier version wrote it, without these indexes. */
 function older(state: Uint8Array): Uint8Array {
   const { header, heads } = decodeState(state);
   const log = JSON.parse(JSON.stringify(header['log'])) as JsonObject;
@@ -97,7 +97,7 @@ describe('the entries that a violation contradicts', () => {
     });
   }
 
-  it('are the same after a rest, and unknown after one of an older version', () => {
+  it('are the same after a resume, and unknown after a resume from an older version', () => {
     const log = new Forge().usual();
     const replay = new Replay({ suite: native });
     for (const text of log.texts) replay.add(text);

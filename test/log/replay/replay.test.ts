@@ -1,4 +1,4 @@
-// What an honest log looks like to the replay: the vectors, every rule at its edge, state and checkpoints.
+// The replay of a log that keeps the rules: the vectors, every rule at its limits, state and checkpoints.
 
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
@@ -20,7 +20,7 @@ const replayed = (texts: readonly string[]): Replay => {
   return replay;
 };
 
-/** An honest log with everything that the rules allow, at their edges. */
+/** A log with everything that the rules allow, at their limits. */
 function rich(): Forge {
   const log = new Forge().usual();
   const old = log.key;
@@ -81,7 +81,7 @@ describe('replay', () => {
     assert.deepEqual(replay.mapHead, { index: 19, issued_at_ms: 1_790_000_504_500 });
   });
 
-  it('accepts what the rules allow at their edges, and agrees with the definitions', () => {
+  it('accepts entries at the limits of the rules, and agrees with the definitions', () => {
     const log = rich();
     const replay = replayed(log.texts);
     assert.equal(toHex(replay.root()), toHex(log.root()));
@@ -98,7 +98,7 @@ describe('replay', () => {
     );
   });
 
-  it('accepts any schema of 2020-12, in whatever style', () => {
+  it('accepts any schema of JSON Schema 2020-12', () => {
     const log = new Forge().usual();
     log.declare('ext.note.v1', {
       $id: 'https://example.org/note',
@@ -116,7 +116,7 @@ describe('replay', () => {
     assert.equal(replayed(new Forge('log.example/log/sandbox/1').usual().texts).size, 6);
   });
 
-  it('continues from its state at every size as if it had never stopped', () => {
+  it('continues from its state at every size as if it had not stopped', () => {
     const { texts } = rich();
     let replay = new Replay({ suite: native });
     for (const text of texts) {
@@ -140,7 +140,7 @@ describe('replay', () => {
     assert.throws(() => Replay.resume(state, { suite: native, origin }), corrupt);
   });
 
-  it('hands deferred signatures out once, each with what it takes to check it', () => {
+  it('returns deferred signatures once, each with the key and message to verify it', () => {
     const { texts } = new Forge().usual();
     const replay = new Replay({ suite: native, verifySignatures: 'deferred' });
     for (const text of texts) replay.add(text);
@@ -157,7 +157,7 @@ describe('replay', () => {
     assert.equal(Replay.badSignature(jobs[3]!).index, 3);
   });
 
-  it('shows both entries where the two of them prove it', () => {
+  it('names both entries if the two together prove a violation', () => {
     const log = new Forge().usual();
     log.add('gate.decision.v1', ACT);
     log.add('gate.decision.v1', ACT, { after_ms: -1 });
@@ -179,7 +179,7 @@ describe('replay', () => {
     const broken = (rule: string) => (error: unknown) =>
       error instanceof Violation && error.rule === rule;
 
-    it('checkpoint_root: another root of the size', () => {
+    it('checkpoint_root: another root at the size', () => {
       const checkpoint = { origin, size: 6, root: log.root(5) };
       assert.throws(() => {
         replayed(log.texts).checkCheckpoint(checkpoint);
@@ -201,7 +201,7 @@ describe('replay', () => {
       }, broken('checkpoint_map_head'));
     });
 
-    it('are compared at their own size only', () => {
+    it('can be checked at their own size only', () => {
       const replay = replayed(log.texts);
       assert.throws(
         () => {
@@ -213,7 +213,7 @@ describe('replay', () => {
     });
   });
 
-  it('reads an entry quickly exactly as the long way does', () => {
+  it('reads an entry by the fast path exactly as by the slow one', () => {
     const name = fc.constantFrom(
       'a',
       '1',
@@ -250,7 +250,7 @@ describe('replay', () => {
   });
 });
 
-/** Buffers and arrays of the same bytes are the same here. */
+/** Buffers and arrays of the same bytes become equal. */
 function plain(parts: ReturnType<typeof readEntry>): unknown {
   return {
     ...parts,

@@ -1,4 +1,4 @@
-// Rules about the text of an entry, each broken. log/FORMAT.md §2.
+// Each rule about the text of an entry, broken once. log/FORMAT.md §2.
 
 import type { Json } from '../../../log/encoding/json.ts';
 import { act, breaksRules, garbled } from '../../support/break-rule.ts';

@@ -1,4 +1,4 @@
-// Rules about built-in and declared types and what may stand in clear, each broken. log/FORMAT.md §2.
+// Each rule about built-in and declared types and about clear text, broken once. log/FORMAT.md §2.
 
 import type { Json } from '../../../log/encoding/json.ts';
 import { act, breaksRules, refuses } from '../../support/break-rule.ts';
@@ -88,7 +88,7 @@ const cases: readonly Case[] = [
 describe('type rules', () => {
   breaksRules('type-rules', cases);
 
-  it('builtin_members: another constant of the format', () => {
+  it('builtin_members: a changed constant of the format', () => {
     refuses(new Forge().open({ skew_ms: 1 }), 'builtin_members');
   });
 });

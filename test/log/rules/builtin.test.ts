@@ -1,4 +1,4 @@
-// The built-in types: the vectors' entries pass, and each breach of log/FORMAT.md §2 and §4 is refused.
+// The built-in types: entries of the vectors are accepted, and each breach of log/FORMAT.md §2 and §4 is refused.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -12,7 +12,7 @@ const TENANT = 'dGVuYW50LWV4YW1wbGUtMQ';
 const HASH = 'a'.repeat(64);
 const JWK = { kty: 'OKP', crv: 'Ed25519', x: '11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo' };
 
-/** A good statement of each type, its common members beside `type` left out where no rule reads them. */
+/** A valid statement of each type; common members beside `type` are left out if no rule reads them. */
 const GOOD: Readonly<Record<string, JsonObject>> = {
   'log.open.v1': {
     format: 1,
@@ -80,7 +80,7 @@ function accepts(type: string, without: readonly string[]): void {
 }
 
 describe('surfaces/builtin', () => {
-  it('takes every entry of the vectors', () => {
+  it('accepts every entry of the vectors', () => {
     for (const text of entries) {
       const statement = JSON.parse(text) as Record<string, JsonObject[string]>;
       delete statement['signature'];
@@ -90,19 +90,19 @@ describe('surfaces/builtin', () => {
 
   for (const type of BUILTIN_TYPES) {
     describe(type, () => {
-      it('is built in, and a good statement passes', () => {
+      it('is built in, and a valid statement is accepted', () => {
         assert.ok(isBuiltin(type));
         checkBuiltin({ type, ...GOOD[type] });
       });
 
-      it('has no other member, and no commitments', () => {
+      it('is refused with another member or with commitments', () => {
         refuses(type, { extra: 1 });
         refuses(type, { signature: 'x' });
         refuses(type, { commitments: {} });
         refuses(type, { toString: 1 });
       });
 
-      it('lacks none of its members', () => {
+      it('is refused without any one of its members', () => {
         const optional = [
           'index',
           'to_tenant_ref',
@@ -116,7 +116,7 @@ describe('surfaces/builtin', () => {
         }
       });
 
-      it('takes no other shape for a member', () => {
+      it('is refused with a member of another form', () => {
         for (const name of Object.keys(GOOD[type] ?? {})) {
           if (name === 'index') continue;
           for (const value of [-1, true, '', [1], { a: 1 }]) refuses(type, { [name]: value });
@@ -130,18 +130,18 @@ describe('surfaces/builtin', () => {
     checkBuiltin({ type: 'logs.note.v1', anything: true });
   });
 
-  it('keeps tenants, tolls and submitters out of entries of the log itself', () => {
+  it('refuses tenants, tolls and submitters in entries of the log itself', () => {
     refuses('log.map_head.v1', { tenant_ref: TENANT });
     refuses('log.key.v1', { toll: 'hold' });
     refuses('log.closed.v1', { submitter: {} });
   });
 
-  it('has the four constants of format 1', () => {
+  it('requires the four constants of format 1', () => {
     refuses('log.open.v1', { max_lag_ms: 86_400_001 });
     refuses('log.open.v1', { format: 2 });
   });
 
-  it('has a predecessor of exactly origin, size and root', () => {
+  it('requires a predecessor of exactly origin, size and root', () => {
     checkBuiltin({ type: 'log.open.v1', ...GOOD['log.open.v1'], predecessor: null });
     const good = { origin: 'log.example/log/live/1', size: 5, root: HASH };
     for (const bad of [
@@ -155,7 +155,7 @@ describe('surfaces/builtin', () => {
     }
   });
 
-  it('has a JWK of exactly kty, crv and x', () => {
+  it('requires a JWK of exactly kty, crv and x', () => {
     for (const bad of [
       { ...JWK, kid: 'x' },
       { ...JWK, d: JWK.x },
@@ -166,24 +166,24 @@ describe('surfaces/builtin', () => {
     }
   });
 
-  it('covers exactly the entries before a map head', () => {
+  it('requires a map head to cover exactly the entries before it', () => {
     refuses('log.map_head.v1', { covered: 8 });
     refuses('log.map_head.v1', { prev_map_head: 9 });
   });
 
-  it('names the new owner exactly with transfer', () => {
+  it('requires the new owner in a transfer, and refuses it elsewhere', () => {
     refuses('astl.entity.v1', { action: 'claim' });
     refuses('astl.entity.v1', { action: 'release' });
     refuses('astl.entity.v1', {}, ['to_tenant_ref']);
   });
 
-  it('has sorted, unique surfaces of the grammar', () => {
+  it('requires sorted, unique surfaces of the grammar', () => {
     for (const surfaces of [['b', 'a'], ['a', 'a'], ['A'], ['a', 1]]) {
       refuses('astl.manifest.v1', { surfaces });
     }
   });
 
-  it('has heartbeats at most half of the detectable gap apart', () => {
+  it('requires a heartbeat interval of at most half of the detectable gap', () => {
     refuses('astl.manifest.v1', { heartbeat_interval_ms: 31 });
     refuses('astl.manifest.v1', { heartbeat_interval_ms: 0 });
     refuses('astl.manifest.v1', {}, ['heartbeat_interval_ms']);
@@ -192,12 +192,12 @@ describe('surfaces/builtin', () => {
 });
 
 describe('surfaces/declaration', () => {
-  it('is never of log. or astl.', () => {
+  it('refuses names that begin with log. or astl.', () => {
     refuses('log.entry_type.v1', { name: 'log.note.v1', keys: [] });
     refuses('log.entry_type.v1', { name: 'astl.note.v1', keys: [] });
   });
 
-  it('has templates of its own plugin over members of its own schema', () => {
+  it('requires templates of its own plugin over members of its own schema', () => {
     for (const keys of [
       [['other.step', 'step']],
       [['gate', 'step']],
@@ -217,7 +217,7 @@ describe('surfaces/declaration', () => {
     }
   });
 
-  it('has no member of the envelope of a statement', () => {
+  it('refuses members of the envelope of a statement', () => {
     refuses('log.entry_type.v1', { schema: { properties: { permalink: {} } }, keys: [] });
   });
 });

@@ -1,4 +1,4 @@
-// The key of the chain that an entry speaks about stands in clear by its own grammar. log/FORMAT.md §2, §3.
+// subject_key, the key of the chain that an entry is about, is clear text by its own grammar. log/FORMAT.md §2, §3.
 
 import assert from 'node:assert/strict';
 import { checkClearText, clearTextOf } from '../../../log/rules/clear-text.ts';
@@ -14,14 +14,14 @@ const accepted = (subject_key: string[]): boolean => {
 };
 
 describe('subject_key in clear', () => {
-  it('may name any chain of the core, also one that no identifier spells', () => {
+  it('may be the key of any chain of the core, even if a member is not an identifier', () => {
     assert.ok(accepted(['session', `-${'a'.repeat(41)}A`]));
     assert.ok(accepted(['session', `_${'a'.repeat(41)}A`]));
     assert.ok(accepted(['payment', '+/=+/=+/=+/=+/=+/=']));
     assert.ok(accepted(['surface', 'acme', 'tool_invoke']));
   });
 
-  it('may hold nothing else', () => {
+  it('must be the key of a chain, and no other member may be one', () => {
     assert.equal(accepted(['session', '-free text']), false);
     assert.equal(accepted(['session', `-${'a'.repeat(41)}A`, 'free text']), false);
     assert.equal(accepted(['free text']), false);

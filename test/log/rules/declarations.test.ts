@@ -1,4 +1,4 @@
-// Types come into the log once, before their first entry, and a kind keeps its members.
+// Types are declared in the log once, before their first entry, and a kind keeps its number of members.
 
 import assert from 'node:assert/strict';
 import { LogError } from '../../../log/index.ts';
@@ -22,7 +22,7 @@ const conflict = code('type_conflict');
 
 describe('declarations', () => {
   it(
-    'stand in the log with schema and keys, in the order given, before their first entry',
+    'are entries with schema and keys, in the given order, before the first entry of the type',
     withLog(async (kept) => {
       const types = [
         type('gate.b.v1', { keys: [['gate.b', 'id']] }),
@@ -44,7 +44,7 @@ describe('declarations', () => {
   );
 
   it(
-    'of the same type again are nothing, also after a restart and at the same time',
+    'of the same type again append nothing, also after a restart and concurrently',
     withLog(async (kept) => {
       const again = { ...NOTE, schema: { ...NOTE.schema } };
       await kept.log.declare([again]);
@@ -59,7 +59,7 @@ describe('declarations', () => {
   );
 
   it(
-    'of another schema or other keys are a conflict and change nothing',
+    'with another schema or other keys are a conflict, and change nothing',
     withLog(async (kept) => {
       const size = kept.log.size();
       const project = (): never => {
@@ -77,7 +77,7 @@ describe('declarations', () => {
   );
 
   it(
-    'of a kind with other members are a conflict, with the log and within one call',
+    'of a kind with another number of members are a conflict, with the log and within one call',
     withLog(async (kept) => {
       const taken = type('gate.a.v1', { keys: [['gate.case', 'id']] });
       const both = [
@@ -107,7 +107,7 @@ describe('declarations', () => {
           code('type_undeclared'),
         );
       }
-      // What was refused is free.
+      // Names of refused declarations are free.
       await kept.log.declare([type('gate.d.v1', { keys: [['gate.c', 'id', 'other']] })]);
     }),
   );
@@ -148,7 +148,7 @@ describe('declarations', () => {
   ];
   for (const [title, bad] of malformed) {
     it(
-      `refuse a type ${title}, and whatever is declared with it`,
+      `are refused for a type ${title}, with all types of the same call`,
       withLog(async (kept) => {
         const size = kept.log.size();
         await assert.rejects(kept.log.declare([type('gate.good.v1'), bad]), LogError);
@@ -162,14 +162,14 @@ describe('declarations', () => {
   }
 
   it(
-    'can be missing in the program: entries stay, their type is still known',
+    'remain known if the type is missing in the program',
     withLog(async (kept) => {
       await kept.append(note('a'));
       await kept.restart({ types: [] });
       const [entry] = await kept.append(note('a'));
       assert.equal(entry!.links[0]?.seq, 1);
       const row = kept.log.row('gate/case/a') as JsonObject;
-      assert.equal(row.count, 1, 'nothing projects it');
+      assert.equal(row.count, 1, 'no projection ran');
     }),
   );
 });

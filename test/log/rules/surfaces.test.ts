@@ -1,5 +1,5 @@
-// Claims, manifests and heartbeat runs: the vectors replayed, each rule broken once, and runs against a
-// naive reading of log/FORMAT.md §4.
+// Claims, manifests and heartbeat runs: the vectors replayed, each rule broken once, and runs compared with an
+// independent implementation of log/FORMAT.md §4.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -66,7 +66,7 @@ function heartbeat(now: number, interval_ms: number, run_since_ms: number): Json
   };
 }
 
-/** Applies statements that must all pass. */
+/** Applies statements, each of which must be accepted. */
 function run(state: SurfaceState, ...statements: readonly JsonObject[]): void {
   for (const [index, statement] of statements.entries()) {
     checkSurfaces(statement, state.reader);
@@ -84,7 +84,7 @@ function refuses(state: SurfaceState, statement: JsonObject, code: string): void
 }
 
 describe('surfaces/rules: vectors', () => {
-  it('replay without a violation, to the state that they imply', () => {
+  it('are replayed without a violation, to the expected state', () => {
     const state = openState();
     for (const text of entries) {
       const statement = JSON.parse(text) as Record<string, JsonObject[string]>;
@@ -104,7 +104,7 @@ describe('surfaces/rules: vectors', () => {
     });
   });
 
-  it('have the hash of every manifest', () => {
+  it('have the right hash of every manifest', () => {
     const manifests = entries
       .map((text) => JSON.parse(text) as JsonObject)
       .filter((entry) => entry['type'] === 'astl.manifest.v1');
@@ -116,7 +116,7 @@ describe('surfaces/rules: vectors', () => {
 });
 
 describe('surfaces/rules: claims', () => {
-  it('go to the first, and to the next after a release', () => {
+  it('belong to the first tenant, and to the next one after a release', () => {
     const state = openState();
     run(state, claim(ANNA));
     refuses(state, claim(BERT), 'entity_forbidden');
@@ -127,7 +127,7 @@ describe('surfaces/rules: claims', () => {
     assert.equal(state.reader.owner('acme'), BERT);
   });
 
-  it('move by the owner only', () => {
+  it('are transferred and released by the owner only', () => {
     const state = openState();
     const give = { to_tenant_ref: BERT };
     refuses(state, claim(ANNA, 'transfer', give), 'entity_unclaimed');
@@ -140,7 +140,7 @@ describe('surfaces/rules: claims', () => {
     assert.equal(state.reader.owner('acme'), null);
   });
 
-  it('decide who writes any entry with the entity', () => {
+  it('determine which tenant may write entries with the entity', () => {
     const state = openState();
     const act = { type: 'gate.decision.v1', entity: 'acme', tenant_ref: ANNA };
     refuses(state, act, 'entity_unclaimed');
@@ -156,7 +156,7 @@ describe('surfaces/rules: claims', () => {
 });
 
 describe('surfaces/rules: manifests', () => {
-  it('have the hash of their own members', () => {
+  it('must have the hash of their own members', () => {
     const state = openState();
     run(state, claim(ANNA), manifest(ANNA, { valid_until_ms: 9 }));
     assert.equal(state.reader.manifest('acme')?.valid_until_ms, 9);
@@ -164,13 +164,13 @@ describe('surfaces/rules: manifests', () => {
     refuses(state, { ...manifest(ANNA), surface_manifest_hash: '0'.repeat(64) }, 'entry_invalid');
   });
 
-  it('hash alike with and without common members', () => {
+  it('have the same hash with and without common members', () => {
     const whole = manifest(ANNA);
     const bare = { entity: 'acme', surfaces: ['policy_bind'], valid_from_ms: 5 };
     assert.equal(manifestHash(native, whole), manifestHash(native, bare));
   });
 
-  it('are in force from when both time and entry are reached, to the end', () => {
+  it('are in force from their time or their entry, whichever is later, until they end', () => {
     const state = openState();
     run(state, claim(ANNA), manifest(ANNA, { valid_until_ms: 9 }));
     const stands = state.reader.manifest('acme');
@@ -183,7 +183,7 @@ describe('surfaces/rules: manifests', () => {
 });
 
 describe('surfaces/rules: heartbeat runs', () => {
-  it('go on while the interval is kept, both ends counted', () => {
+  it('continue while the interval is kept, both ends included', () => {
     const state = openState();
     run(state, claim(ANNA), heartbeat(100, 30, 100), heartbeat(130, 30, 100));
     refuses(state, heartbeat(160, 30, 130), 'entry_invalid');
@@ -192,7 +192,7 @@ describe('surfaces/rules: heartbeat runs', () => {
     run(state, heartbeat(161, 30, 161), heartbeat(170, 40, 170));
   });
 
-  it('reach back over exactly the unbroken heartbeats', () => {
+  it('contain exactly the heartbeats without a gap', () => {
     const beat = fc.record({ wait: fc.nat(60), interval: fc.constantFrom(20, 30) });
     fc.assert(
       fc.property(fc.array(beat, { minLength: 1, maxLength: 20 }), (beats) => {

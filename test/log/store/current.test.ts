@@ -1,4 +1,4 @@
-// A database that has lost its CURRENT, or what that names: refused, with every file as it was.
+// A database without CURRENT, or without the file that CURRENT names: opening is refused, and no file is changed.
 
 import assert from 'node:assert/strict';
 import { mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
@@ -19,10 +19,10 @@ async function filesOf(folder: string): Promise<[string, string][]> {
   );
 }
 
-describe('a database without a good CURRENT', () => {
+describe('a database without a valid CURRENT', () => {
   let folder: string;
 
-  /** One whose rows stand in a table. */
+  /** A database with its rows in a table. */
   beforeEach(async () => {
     folder = await mkdtemp(join(tmpdir(), 'actlog-current-'));
     const first = await openStore(folder);
@@ -32,7 +32,7 @@ describe('a database without a good CURRENT', () => {
   });
   afterEach(() => rm(folder, { recursive: true, force: true }));
 
-  it('is refused and left alone, and is whole again as the refusal says', async () => {
+  it('is refused and not changed, and opens again after the repair that the message describes', async () => {
     await rm(join(folder, 'CURRENT'));
     const before = await filesOf(folder);
     assert.ok(before.some(([name]) => name.endsWith('.ldb')));
@@ -53,7 +53,7 @@ describe('a database without a good CURRENT', () => {
     await store.close();
   });
 
-  it('is refused without a MANIFEST too', async () => {
+  it('is also refused without a MANIFEST', async () => {
     for (const name of await readdir(folder)) {
       if (/^(CURRENT|MANIFEST)/.test(name)) await rm(join(folder, name));
     }
@@ -62,7 +62,7 @@ describe('a database without a good CURRENT', () => {
     assert.deepEqual(await filesOf(folder), before);
   });
 
-  /** What an opening is refused with, which leaves every file alone. */
+  /** The message of the refused opening; asserts that no file was changed. */
   async function refusal(): Promise<string> {
     const before = await filesOf(folder);
     let said = '';
@@ -74,7 +74,7 @@ describe('a database without a good CURRENT', () => {
     return said;
   }
 
-  it('is refused where CURRENT is empty or names none, and is whole again as the refusal says', async () => {
+  it('is refused if CURRENT names no MANIFEST, and opens again after the repair that the message describes', async () => {
     const current = join(folder, 'CURRENT');
     const [manifest = ''] = (await readFile(current, 'utf8')).split('\n');
     for (const text of ['', '\n', '\0'.repeat(16), manifest, '../x\n', `${manifest}\n\n`]) {
@@ -88,7 +88,7 @@ describe('a database without a good CURRENT', () => {
     await (await openStore(folder)).close();
   });
 
-  it('is refused where the MANIFEST that CURRENT names is missing, naming those that are there', async () => {
+  it('is refused if the MANIFEST that CURRENT names is missing, with the names of the others', async () => {
     const current = join(folder, 'CURRENT');
     const [manifest = ''] = (await readFile(current, 'utf8')).split('\n');
     await rename(join(folder, manifest), join(folder, 'MANIFEST-000012'));
@@ -103,7 +103,7 @@ describe('a database without a good CURRENT', () => {
     await store.close();
   });
 
-  it('is refused without the advice to open it by an older MANIFEST, which does not know the newer tables', async () => {
+  it('is refused without the advice to use an older MANIFEST, which does not list newer tables', async () => {
     await writeFile(join(folder, 'CURRENT'), 'MANIFEST-000099\n');
     const said = await refusal();
     assert.match(said, /has lost MANIFEST-000099.*nothing was touched: move the folder away/);
@@ -119,7 +119,7 @@ describe('a database without a good CURRENT', () => {
     );
   });
 
-  it('is a new one where a first opening was killed, and where there is nothing', async () => {
+  it('is created if a first opening was killed, and in an empty folder', async () => {
     const begun = join(folder, 'begun');
     await mkdir(begun);
     await writeFile(join(begun, 'MANIFEST-000001'), '');

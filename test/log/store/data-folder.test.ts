@@ -1,5 +1,5 @@
-// A register belongs to one data folder: a copy is refused, a rename is not, and the register of an earlier release
-// moves to the state folder.
+// A checkpoint register belongs to one data folder: a copy of the folder is refused, a renamed one is not, and the
+// register of an earlier release is moved to the state folder.
 
 import assert from 'node:assert/strict';
 import {
@@ -41,7 +41,7 @@ describe('data folder', () => {
 
   const open = (place: Partial<RegisterPlace> = {}): Promise<Log> =>
     openLog({ data, kind: 'live', origin_base: 'log.example', threads, ...place });
-  /** Opens the log, has it write and closes it. */
+  /** Opens the log, appends to it and closes it. */
   async function use(place: Partial<RegisterPlace> = {}): Promise<number> {
     const log = await open(place);
     await log.registerTenant('dGVuYW50LWV4YW1wbGUtMQ', '0'.repeat(64));
@@ -57,7 +57,7 @@ describe('data folder', () => {
       assert.match(error.message, /actlog adopt/);
       return true;
     });
-  /** What a release without marker files left: the register inside the data folder. */
+  /** The folder as a release without marker files wrote it, with the register inside. */
   async function asBefore(): Promise<string> {
     const { place: kept } = await findRegister({ data });
     const old = join(data, 'checkpoints');
@@ -67,7 +67,7 @@ describe('data folder', () => {
     return kept;
   }
 
-  it('keeps its register outside, under its id, and goes on from there', async () => {
+  it('keeps its register outside, under its id, and continues with it', async () => {
     const size = await use();
     const { id } = JSON.parse(await readFile(join(data, 'folder.json'), 'utf8')) as { id: string };
     const { place: kept } = await findRegister({ data });
@@ -78,7 +78,7 @@ describe('data folder', () => {
     assert.ok((await use()) >= size);
   });
 
-  it('is new after it was removed, with a register of its own', async () => {
+  it('is new after it was removed, with a new register', async () => {
     await use();
     const before = await findRegister({ data });
     await rm(data, { recursive: true });
@@ -95,7 +95,7 @@ describe('data folder', () => {
     await use();
   });
 
-  it('is refused as a copy, beside the one it was copied from and in its place', async () => {
+  it('is refused as a copy, next to the original and in its place', async () => {
     await use();
     const copy = join(folder, 'copy');
     await cp(data, copy, { recursive: true, preserveTimestamps: true });
@@ -108,14 +108,14 @@ describe('data folder', () => {
     await refuses(/is a copy or was restored from one/);
   });
 
-  it('is refused as a copy that took its register along', async () => {
+  it('is refused as a copy that has its register inside', async () => {
     await use({ checkpoints: join(data, 'checkpoints') });
     const copy = join(folder, 'copy');
     await cp(data, copy, { recursive: true, preserveTimestamps: true });
     await refuses(/is a copy/, { data: copy, checkpoints: join(copy, 'checkpoints') });
   });
 
-  it('is refused when its register is gone, and when its marker is', async () => {
+  it('is refused if its register or its marker is missing', async () => {
     await use();
     const { place: kept } = await findRegister({ data });
     await rename(kept, `${kept}.away`);
@@ -126,7 +126,7 @@ describe('data folder', () => {
     await refuses(/their checkpoint register is missing/);
   });
 
-  it('is refused on a register that belongs to another one', async () => {
+  it('is refused with the register of another data folder', async () => {
     const checkpoints = join(folder, 'register');
     await use({ checkpoints });
     const other = join(folder, 'other');
@@ -139,12 +139,12 @@ describe('data folder', () => {
     await use({ checkpoints });
   });
 
-  it('moves the register of an earlier release out, once', async () => {
+  it('moves the register of an earlier release out of the folder once', async () => {
     const size = await use();
     const kept = await asBefore();
     const value = await new FileRegister(join(data, 'checkpoints')).read('live-1');
     await rm(kept, { recursive: true });
-    // Tools read it where it is until a start has moved it.
+    // Tools read it in its old place until a start has moved it.
     assert.equal((await findRegister({ data })).place, join(data, 'checkpoints'));
     const { register } = await openRegister({ data });
     assert.deepEqual(await register.read('live-1'), value);
@@ -153,7 +153,7 @@ describe('data folder', () => {
     assert.ok((await use()) >= size);
   });
 
-  it('ties the register of an earlier release to it where CHECKPOINT_DIR was set', async () => {
+  it('is bound to the register of an earlier release if CHECKPOINT_DIR was set', async () => {
     const checkpoints = join(folder, 'register');
     await use({ checkpoints });
     await rm(join(checkpoints, 'folder.checkpoint'));
@@ -162,11 +162,11 @@ describe('data folder', () => {
     assert.ok((await readdir(checkpoints)).includes('folder.checkpoint'));
   });
 
-  it('completes a move that a crash interrupted', async () => {
+  it('completes a move that was interrupted', async () => {
     await use();
     const kept = await asBefore();
     await rm(kept, { recursive: true });
-    // The marker was made and one value moved, and the process ended.
+    // The marker was written and one value moved before the process ended.
     const { register } = await openRegister({ data });
     await cp(register.place, join(data, 'checkpoints'), { recursive: true });
     await rm(join(data, 'checkpoints', 'folder.checkpoint'));
@@ -175,7 +175,7 @@ describe('data folder', () => {
     assert.deepEqual((await readdir(data)).sort(), ['folder.json', 'keys', 'live']);
   });
 
-  it('refuses a copy from before the upgrade, whose register is inside it', async () => {
+  it('is refused as a copy from before the upgrade, with the register inside', async () => {
     await use();
     const kept = await asBefore();
     await cp(data, join(folder, 'backup'), { recursive: true });
@@ -186,7 +186,7 @@ describe('data folder', () => {
     await refuses(/is a copy or was restored from one/);
   });
 
-  it('takes its register along when CHECKPOINT_DIR is set later', async () => {
+  it('moves its register if CHECKPOINT_DIR is set later', async () => {
     const size = await use();
     const { place: kept } = await findRegister({ data });
     const checkpoints = join(folder, 'register');
@@ -194,7 +194,7 @@ describe('data folder', () => {
     assert.deepEqual(await readdir(stateFolder()), [], `${kept} has moved`);
   });
 
-  it('names CHECKPOINT_DIR where the state folder cannot be made', async () => {
+  it('names CHECKPOINT_DIR if the state folder cannot be created', async () => {
     await writeFile(join(folder, 'state'), 'a file');
     await assert.rejects(open(), (error) => {
       assert.ok(error instanceof LogError);
@@ -204,7 +204,7 @@ describe('data folder', () => {
     });
   });
 
-  it('refuses a marker file that is damaged', async () => {
+  it('is refused if its marker file is damaged', async () => {
     await use();
     await writeFile(join(data, 'folder.json'), '{}');
     await assert.rejects(open(), { code: 'store_corrupt' });
@@ -217,7 +217,7 @@ describe('data folder', () => {
     await use();
   });
 
-  it('says once that the register is on its own file system, unless there are witnesses', async () => {
+  it('warns once that the register is on the same file system, unless there are witnesses', async () => {
     await mkdir(data);
     const { notices: none } = await openRegister({ data, witnessed: true });
     assert.deepEqual(none, []);
@@ -227,7 +227,7 @@ describe('data folder', () => {
     assert.deepEqual((await openRegister({ data })).notices, []);
   });
 
-  it('gets one id when two processes start on it at once', async () => {
+  it('gets one id if two processes start on it concurrently', async () => {
     const registers = await Promise.all([openRegister({ data }), openRegister({ data })]);
     assert.equal(new Set(registers.map(({ register }) => register.place)).size, 1);
   });

@@ -1,4 +1,4 @@
-// Files outside LevelDB: complete or not there, at every point where a process can be killed.
+// Files outside LevelDB are complete or absent at every point where a process can be killed.
 
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
@@ -25,7 +25,7 @@ describe('durable files', () => {
   });
   afterEach(() => rm(folder, { recursive: true, force: true }));
 
-  it('are written, replaced, and kept where they must not be replaced', async () => {
+  it('are written and replaced, and not replaced without permission', async () => {
     await writeDurableFile(path, 'one', { replace: false });
     await assert.rejects(writeDurableFile(path, 'two', { replace: false }), { code: 'EEXIST' });
     assert.equal(await readFile(path, 'utf8'), 'one');
@@ -39,7 +39,7 @@ describe('durable files', () => {
     assert.deepEqual(await readdir(folder), ['a.pem']);
   });
 
-  it('have the mode and the times that were asked for', async () => {
+  it('have the requested mode and times', async () => {
     const times = { atime: new Date(1_790_000_000_000), mtime: new Date(1_780_000_000_000) };
     const umask = process.umask(0o277);
     try {
@@ -51,7 +51,7 @@ describe('durable files', () => {
     assert.deepEqual([mode & 0o777, mtime], [0o600, times.mtime]);
   });
 
-  it('stay as they were where the content could not be written', async () => {
+  it('are unchanged if writing fails', async () => {
     await writeDurableFile(path, 'one');
     const failing = writeDurableFile(path, async (file) => {
       await file.writeFile('half');
@@ -63,7 +63,7 @@ describe('durable files', () => {
     await assert.rejects(writeDurableFile(join(folder, 'none', 'x'), ''), { code: 'ENOENT' });
   });
 
-  it('leave only what no reader takes for a file when the process is killed half-way', async () => {
+  it('leave a file that no reader accepts if the process is killed while it writes', async () => {
     const module = (name: string): string => pathToFileURL(join('log', name)).href;
     const run = (body: string) =>
       spawnSync(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', body]);
@@ -86,7 +86,7 @@ describe('durable files', () => {
     assert.deepEqual(await readdir(folder), ['a.pem']);
   });
 
-  it('are cleaned of what was left, of one file or of all, and of nothing else', async () => {
+  it('removes leftovers of one file or of all, and nothing else', async () => {
     const others = ['a.new.pem', 'new', 'a.pem', `b.${'0'.repeat(15)}`];
     for (const name of [...others, LEFT, 'a.pem.new', 'b.pem.new']) {
       await writeFile(join(folder, name), '');
@@ -104,7 +104,7 @@ describe('durable files', () => {
     await removeLeftovers(join(folder, 'none'));
   });
 
-  it('find a folder that was made for them, with those above it', async () => {
+  it('can be written to a folder made with its parents', async () => {
     const deep = join(folder, 'one', 'two');
     await makeFolder(deep, 0o700);
     await makeFolder(deep, 0o700);

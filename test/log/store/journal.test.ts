@@ -1,5 +1,5 @@
-// Journals of a database that lost something: found before LevelDB drops it, and never where a crash has cut off
-// what was not acknowledged. log/store/journal.ts.
+// Journals of a database that lost data: the check finds the loss before LevelDB drops it, and accepts a journal from
+// which a crash cut only unacknowledged writes. log/store/journal.ts.
 
 import assert from 'node:assert/strict';
 import { cp, mkdtemp, readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
@@ -20,7 +20,7 @@ describe('the journals of a database', () => {
   let live: string;
   let store: Store;
 
-  /** The files as a machine that dies now would leave them, or as they are when it was closed. */
+  /** The files as a machine that fails now would leave them, or as they are after a close. */
   async function left(how: 'closed' | 'killed'): Promise<string> {
     const copy = join(folder, how);
     if (how === 'closed') await store.close();
@@ -46,7 +46,7 @@ describe('the journals of a database', () => {
     folder = await mkdtemp(join(tmpdir(), 'actlog-journal-'));
     live = join(folder, 'db');
     store = await openStore(live);
-    // Over a block of 32 KiB, so that a record goes over its end.
+    // More than a block of 32 KiB, so that a record crosses its end.
     for (let i = 0; i < ROWS; i += 1) await store.write([put(row('k', i), Buffer.alloc(4000, i))]);
   });
   afterEach(async () => {
@@ -54,13 +54,13 @@ describe('the journals of a database', () => {
     await rm(folder, { recursive: true, force: true });
   });
 
-  it('verify if nothing was changed, after a close or a kill', async () => {
+  it('are accepted if nothing was changed, after a close or a kill', async () => {
     await taken(await left('killed'));
     await taken(await left('closed'));
     await taken(join(folder, 'none'));
   });
 
-  it('of a database that was closed lack nothing: each cut, flipped bit and removal is named', async () => {
+  it('of a closed database are complete: each cut, flipped bit and removal is reported', async () => {
     const db = await left('closed');
     const journal = await journalOf(db);
     const bytes = await readFile(journal);
@@ -81,7 +81,7 @@ describe('the journals of a database', () => {
     await taken(db);
   });
 
-  it('of a process that was killed may end anywhere in their last write, and nowhere before', async () => {
+  it('of a killed process may end anywhere in their last write, and nowhere before it', async () => {
     const db = await left('killed');
     const journal = await journalOf(db);
     const bytes = await readFile(journal);
@@ -91,7 +91,7 @@ describe('the journals of a database', () => {
       await taken(db);
       await writeFile(journal, bytes);
     }
-    // What a power cut may leave of a write that was under way.
+    // What a power failure may leave of an unfinished write.
     await writeFile(journal, Buffer.concat([bytes.subarray(0, last), Buffer.alloc(4000)]));
     await taken(db);
     for (const from of [5, 4100, 33_000]) {
@@ -104,7 +104,7 @@ describe('the journals of a database', () => {
     await refused(db, /has lost its journal/);
   });
 
-  it('name a record that is missing whole, by the numbers of the others', async () => {
+  it('with a whole record missing are refused, by the sequence numbers of the others', async () => {
     await store.close();
     await rm(live, { recursive: true });
     store = await openStore(live);
@@ -112,9 +112,9 @@ describe('the journals of a database', () => {
     const db = await left('killed');
     const journal = await journalOf(db);
     const bytes = await readFile(journal);
-    const size = bytes.length / 4; // the version, and three rows: nearly of one length
+    const size = bytes.length / 4; // the version and three rows, of nearly equal length
     assert.ok(size > 20);
-    // The first record of a block, cut out: the others still have their checksums.
+    // The first record of a block is cut out; the checksums of the others remain valid.
     const first = 7 + bytes.readUInt16LE(4);
     const second = first + 7 + bytes.readUInt16LE(first + 4);
     await writeFile(journal, Buffer.concat([bytes.subarray(0, first), bytes.subarray(second)]));
@@ -138,7 +138,7 @@ describe('the journals of a database', () => {
     await refused(db, /damaged record/);
   });
 
-  it('are compared whenever the database is opened, which is then as it was', async () => {
+  it('are checked whenever the database is opened; a refused opening changes no file', async () => {
     const db = await left('closed');
     const journal = await journalOf(db);
     const bytes = await readFile(journal);

@@ -1,4 +1,4 @@
-// Keys of the database: their byte order is the order of what they name.
+// Keys of the database: their byte order is the order of the rows.
 
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
@@ -35,7 +35,7 @@ describe('layout', () => {
     );
   });
 
-  it('sorts a chain by time, then index, and keeps chains apart', () => {
+  it('sorts a chain by time, then index, and separates chains', () => {
     const skey = fc.uint8Array({ minLength: 32, maxLength: 32 });
     fc.assert(
       fc.property(skey, skey, index, index, index, index, (a, b, ms, other_ms, i, j) => {
@@ -56,7 +56,7 @@ describe('layout', () => {
     );
   });
 
-  it('gives every kind of row a prefix of its own', () => {
+  it('gives every kind of row its own prefix', () => {
     const bytes = new Uint8Array(32);
     const keys = [
       entryKey(0),
@@ -70,7 +70,7 @@ describe('layout', () => {
     assert.equal(new Set(keys.map((key) => key[0])).size, keys.length);
   });
 
-  it('reads row keys back', () => {
+  it('parses row keys', () => {
     fc.assert(
       fc.property(
         fc.string({ unit: 'binary' }).filter((text) => text.isWellFormed()),

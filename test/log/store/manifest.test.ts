@@ -1,4 +1,4 @@
-// Which tables a MANIFEST lists, compared with what LevelDB itself makes of it.
+// The tables that a MANIFEST lists, compared with those of LevelDB.
 
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
@@ -16,13 +16,13 @@ const open = async (folder: string, compression: boolean): Promise<ClassicLevel>
   return db;
 };
 
-/** Numbers of the tables that an open database has. */
+/** The numbers of the tables of an open database. */
 const tablesOf = (db: ClassicLevel): number[] =>
   [...db.getProperty('leveldb.sstables').matchAll(/^ *(\d+):\d+\[/gm)]
     .map(([, number]) => Number(number))
     .sort((a, b) => a - b);
 
-/** Numbers of the tables that are in a folder. */
+/** The numbers of the tables in a folder. */
 const tablesIn = async (folder: string): Promise<number[]> =>
   (await readdir(folder))
     .flatMap((name) => /^(\d+)\.ldb$/.exec(name)?.[1] ?? [])
@@ -51,7 +51,7 @@ describe('the MANIFEST of a database', () => {
   });
   afterEach(() => rm(folder, { recursive: true, force: true }));
 
-  /** Several tables, written over and over, some of them compacted. */
+  /** Several tables, written repeatedly, some of them compacted. */
   async function fill(compression: boolean): Promise<void> {
     const db = await open(folder, compression);
     for (let round = 0; round < 12; round += 1) {
@@ -69,14 +69,14 @@ describe('the MANIFEST of a database', () => {
 
   for (const compression of [false, true]) {
     const how = compression ? 'compressed' : 'plain';
-    it(`lists the ${how} tables that LevelDB has, also while it is open, and all of them verify`, async () => {
+    it(`lists the ${how} tables of LevelDB, also while it is open, and all of them are valid`, async () => {
       await fill(compression);
       for (let start = 0; start < 3; start += 1) {
         const db = await open(folder, compression);
         for (;;) {
           const before = tablesOf(db);
           const live = await numbers(folder);
-          // A compaction in between changes them.
+          // If a compaction changed them in between, the comparison is repeated.
           if (String(before) !== String(tablesOf(db))) continue;
           assert.deepEqual(live, before);
           assert.ok(before.length > 0);
@@ -89,7 +89,7 @@ describe('the MANIFEST of a database', () => {
     });
   }
 
-  it('finds a bent byte anywhere in the blocks and lists of a compressed table', async () => {
+  it('finds a changed byte anywhere in the blocks and indexes of a compressed table', async () => {
     await fill(true);
     const [table = 0] = await tablesIn(folder);
     const path = join(folder, `${String(table).padStart(6, '0')}.ldb`);
@@ -105,7 +105,7 @@ describe('the MANIFEST of a database', () => {
     }
   });
 
-  it('does not list an unfinished table, which LevelDB deletes, and misses none', async () => {
+  it('does not list an unfinished table, which LevelDB deletes, and lists all others', async () => {
     await fill(false);
     const live = (await numbers(folder)) ?? [];
     await writeFile(join(folder, '000999.ldb'), randomBytes(5000));
@@ -124,12 +124,12 @@ describe('the MANIFEST of a database', () => {
     assert.deepEqual(await faults(folder), [`${name} is missing`]);
   });
 
-  it('is not read where LevelDB reports it as damaged, whichever bit is another', async function () {
+  it('is not read if LevelDB reports it as damaged, for any changed bit', async function () {
     this.timeout(240_000);
     await fill(false);
     const bytes = await readFile(await manifest());
     const copy = join(folder, 'copy');
-    // A start appends to the journal and the MANIFEST, so each goes on from the same copy.
+    // A start appends to the journal and the MANIFEST, so each case starts from the same copy.
     const names = (await readdir(folder)).filter((name) => /^(\d+\.|MANI|CURR)/.test(name));
     for (let at = 0; at < bytes.length; at += at < bytes.length - 60 ? 37 : 1) {
       await rm(copy, { recursive: true, force: true });
@@ -143,8 +143,9 @@ describe('the MANIFEST of a database', () => {
         (db) => db.close().then(() => true),
         () => false,
       );
-      // A length that leads past the end is that of a record that a killed process did not finish. Without it the
-      // MANIFEST may list tables that a compaction has deleted, which LevelDB and the check of tables both miss.
+      // A length beyond the end belongs to a record that a killed process did not finish. Without that record the
+      // MANIFEST may list tables that a compaction has deleted, which LevelDB and the check of tables both report as
+      // missing.
       if (opened) assert.ok(live !== null, `LevelDB reads it, byte ${String(at)}`);
       else if (live !== null) {
         assert.notDeepEqual(await faults(copy), [], `LevelDB refuses it, byte ${String(at)}`);

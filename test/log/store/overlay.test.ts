@@ -1,4 +1,4 @@
-// Rounds in flight over a store, against a model that copies everything.
+// Rounds in flight over a store, compared with a model that copies everything.
 
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
@@ -9,7 +9,7 @@ type Model = Map<string, number | null>;
 const KEYS = ['a', 'b', 'c'];
 
 describe('overlay', () => {
-  it('reads as the newest writes, takes groups back, and leaves a durable round to the store', () => {
+  it('returns the newest writes, reverts groups, and removes durable rounds', () => {
     const write = fc.tuple(fc.constantFrom(...KEYS), fc.oneof(fc.nat(99), fc.constant(null)));
     const group = fc.record({ writes: fc.array(write, { maxLength: 5 }), refused: fc.boolean() });
     const step = fc.oneof(
@@ -56,13 +56,13 @@ describe('overlay', () => {
           }
         }
         while (rounds.length > 0) settle();
-        for (const key of KEYS) assert.equal(overlay.get(key), undefined, 'nothing is left behind');
+        for (const key of KEYS) assert.equal(overlay.get(key), undefined, 'nothing remains');
       }),
       { numRuns: 500 },
     );
   });
 
-  it('tells a deleted key from one that no round wrote', () => {
+  it('distinguishes a deleted key from one that no round wrote', () => {
     const overlay = new Overlay<number>();
     overlay.set('a', null, 1);
     assert.equal(overlay.get('a'), null);

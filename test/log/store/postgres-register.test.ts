@@ -51,7 +51,7 @@ postgresSuite('the checkpoint register in PostgreSQL', (postgres) => {
     assert.ok(!register.where('gateway').includes('@'));
   });
 
-  it('refuses to advance from a value that it does not hold, and keeps what it holds', async () => {
+  it('refuses to advance from another value, and keeps its value', async () => {
     const register = await taken();
     const refused = (from: { n: number } | null): Promise<void> =>
       assert.rejects(register.advance('gateway', from, { n: 9 }), code('log_locked'));
@@ -65,7 +65,7 @@ postgresSuite('the checkpoint register in PostgreSQL', (postgres) => {
     assert.equal(ends.filter(({ status }) => status === 'fulfilled').length, 1);
   });
 
-  it('gives the lease to one process, and names the other one', async () => {
+  it('grants the lease to one process, and names its holder to the other', async () => {
     const first = await taken();
     await first.advance('gateway', null, { n: 1 });
     const second = await open(undefined, 200);
@@ -77,10 +77,10 @@ postgresSuite('the checkpoint register in PostgreSQL', (postgres) => {
     await second.advance('gateway', { n: 1 }, { n: 2 });
   });
 
-  it('changes nothing for a holder whose lease another process took after it expired', async () => {
+  it('changes nothing for a holder whose lease expired and was taken over', async () => {
     const paused = await taken();
     await paused.advance('gateway', null, { n: 1 });
-    // What a pause of the process comes to: its lease was not renewed in time.
+    // A pause of the process has this effect: its lease was not renewed in time.
     await postgres().query(url, "UPDATE actlog_lease SET expires_at = now() - interval '1 second'");
     const next = await taken();
     await assert.rejects(paused.advance('gateway', { n: 1 }, { n: 2 }), /lease .* is held by/);
@@ -91,7 +91,7 @@ postgresSuite('the checkpoint register in PostgreSQL', (postgres) => {
     assert.deepEqual(await next.read('gateway'), { n: 4 });
   });
 
-  it('goes on after the server was killed, and answers an advance that it did not see committed', async () => {
+  it('works again after the server was killed, and repeats an advance whose commit it did not see', async () => {
     const register = await taken();
     await register.advance('gateway', null, { n: 1 });
     await postgres().kill();
@@ -99,11 +99,11 @@ postgresSuite('the checkpoint register in PostgreSQL', (postgres) => {
     await postgres().start();
     await waiting;
     assert.deepEqual(await register.read('gateway'), { n: 2 });
-    // The value stands, and the caller does not know: a repeat of the same advance is answered alike.
+    // The value is committed, but the caller does not know; a repeat of the same advance succeeds.
     await assert.rejects(register.advance('gateway', { n: 1 }, { n: 2 }), code('log_locked'));
   });
 
-  it('says which database does not answer, without its password', async () => {
+  it('names the database that does not answer, without its password', async () => {
     const wrong = 'postgres://actlog:secret@127.0.0.1:1/none';
     await assert.rejects(PostgresRegister.open({ url: wrong }), (error: Error) => {
       assert.match(error.message, /127\.0\.0\.1:1\/none does not answer .*DATABASE_URL/);
@@ -112,7 +112,7 @@ postgresSuite('the checkpoint register in PostgreSQL', (postgres) => {
     });
   });
 
-  /** Opens the log, has it append an entry, and closes it. */
+  /** Opens the log, appends an entry, and closes it. */
   const use = async (data: string, database: string | undefined): Promise<number> => {
     const log = await openLog({
       data,
@@ -128,12 +128,12 @@ postgresSuite('the checkpoint register in PostgreSQL', (postgres) => {
     return log.size();
   };
 
-  it('takes the register of a data folder over from its files, and keeps it', async () => {
+  it('takes over the register of a data folder from its files', async () => {
     const data = join(folder, 'data');
     const size = await use(data, undefined);
     assert.ok((await use(data, url)) > size);
     assert.ok((await use(data, url)) > size + 1);
-    // Without the database nothing shows how far the log had gone.
+    // Without the database, no register has the size of the log.
     await assert.rejects(use(data, undefined), code('data_not_adopted'));
   });
 
@@ -144,7 +144,7 @@ postgresSuite('the checkpoint register in PostgreSQL', (postgres) => {
     await cp(data, copy, { recursive: true });
     await assert.rejects(use(copy, url), code('data_not_adopted'));
     assert.match((await refusalOf({ data: copy, database: url })) ?? '', /is a copy/);
-    // What a restored snapshot of the whole disk comes to: the identity is the same, the database is older.
+    // A restored snapshot of the whole disk has this effect: the identity is the same, the database is older.
     const aside = join(folder, 'aside');
     await cp(join(data, 'live'), aside, { recursive: true });
     await use(data, url);

@@ -1,4 +1,4 @@
-// The checkpoint register as files: replaced whole by compare-and-swap, read strictly.
+// The checkpoint register as files: replaced as a whole by compare-and-swap, and parsed strictly.
 
 import assert from 'node:assert/strict';
 import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
@@ -34,27 +34,27 @@ describe('checkpoint register', () => {
     assert.deepEqual(await readdir(register.folder), ['live-1.checkpoint']);
   });
 
-  it('keeps the values of different names apart', async () => {
+  it('keeps the values of different names separate', async () => {
     await register.advance('gateway', null, { digest: 'ab' });
     await register.advance('live-1', null, { digest: 'cd' });
     assert.deepEqual(await register.read('gateway'), { digest: 'ab' });
     assert.equal(register.where('gateway'), join(folder, 'deeper', 'gateway.checkpoint'));
   });
 
-  it('refuses to advance from a value that it does not hold, and keeps what it holds', async () => {
+  it('refuses to advance from another value, and keeps its value', async () => {
     const refused = (from: { n: number } | null): Promise<void> =>
       assert.rejects(register.advance('gateway', from, { n: 9 }), code('log_locked'));
     await refused({ n: 1 });
     await register.advance('gateway', null, { n: 1 });
     await refused(null);
     await refused({ n: 2 });
-    // Another process on the same folder.
+    // Another process with the same folder.
     await new FileRegister(register.folder).advance('gateway', { n: 1 }, { n: 2 });
     await refused({ n: 1 });
     assert.deepEqual(await register.read('gateway'), { n: 2 });
   });
 
-  it('lets one of two concurrent calls win, and takes their order of members as equal', async () => {
+  it('lets one of two concurrent calls succeed, and ignores the order of members', async () => {
     await register.advance('gateway', null, { a: 1, b: 2 });
     const ends = await Promise.allSettled(
       [3, 4].map((n) => register.advance('gateway', { b: 2, a: 1 }, { n })),
@@ -66,7 +66,7 @@ describe('checkpoint register', () => {
     assert.deepEqual(await register.read('gateway'), { n: 3 });
   });
 
-  it('stays as it was beside a write that a crash cut off', async () => {
+  it('is unchanged by the leftover of an interrupted write', async () => {
     await register.advance('live-1', null, remembered(7));
     await writeFile(`${register.where('live-1')}.new`, '{"origin":"log.exa');
     assert.deepEqual(await register.read('live-1'), remembered(7));
@@ -74,14 +74,14 @@ describe('checkpoint register', () => {
     assert.deepEqual(await register.read('live-1'), remembered(8));
   });
 
-  it('takes no name that leads elsewhere', async () => {
+  it('refuses a name that leads to another folder', async () => {
     for (const name of ['', '../x', 'a/b', 'A', 'x'.repeat(65), 'a.b']) {
       assert.throws(() => register.where(name));
       await assert.rejects(register.read(name));
     }
   });
 
-  it('is store_corrupt when the file is not one of ours', async () => {
+  it('throws store_corrupt if the file is not a register', async () => {
     const good = remembered(7);
     await register.advance('live-1', null, good);
     for (const bad of ['', 'x', '[]', 'null', JSON.stringify(good).slice(0, -1)]) {

@@ -1,4 +1,4 @@
-// The database: batches, scans and copies, and what it says when it does not open.
+// The database: batches, scans and copies, and the errors of opening it.
 
 import assert from 'node:assert/strict';
 import { mkdir, mkdtemp, rm, writeFile, readdir } from 'node:fs/promises';
@@ -26,7 +26,7 @@ describe('store', () => {
     await rm(folder, { recursive: true, force: true });
   });
 
-  it('reads what a batch wrote, over a restart', async () => {
+  it('reads what a batch wrote, also after a restart', async () => {
     await store.write([put(key('x1'), key('one')), put(key('x2'), key('two'))]);
     await store.write([write(key('x1'), null), write(key('x3'), new Uint8Array(0))]);
     for (let again = 0; again < 2; again += 1) {
@@ -38,13 +38,13 @@ describe('store', () => {
     }
   });
 
-  it('takes the last write of a key in a batch, and an empty batch', async () => {
+  it('uses the last write of a key in a batch, and accepts an empty batch', async () => {
     await store.write([put(key('x'), key('1')), write(key('x'), null), put(key('x'), key('2'))]);
     await store.write([]);
     assert.equal(Buffer.from(store.get(key('x'))!).toString(), '2');
   });
 
-  it('scans a range in byte order, both ways, up to a limit', async () => {
+  it('scans a range in byte order, in both directions, up to a limit', async () => {
     const unit = fc.uint8Array({ minLength: 1, maxLength: 4 });
     await fc.assert(
       fc.asyncProperty(
@@ -85,7 +85,7 @@ describe('store', () => {
     );
   });
 
-  it('copies the rows as of the begin of the copy, also during later writes', async () => {
+  it('copies the rows as of the start of the copy, also during later writes', async () => {
     await store.write(
       Array.from({ length: 3000 }, (_, i) => put(key(`x${String(i)}`), key('old'))),
     );
@@ -109,7 +109,7 @@ describe('store', () => {
     );
   });
 
-  it('is locked for others while it is open', async () => {
+  it('is locked while it is open', async () => {
     await assert.rejects(openStore(join(folder, 'db')), code('log_locked'));
   });
 
@@ -118,14 +118,14 @@ describe('store', () => {
     await store.write([put(metaKey('version'), Uint8Array.of(STORE_VERSION + 1))]);
     await store.close();
     await assert.rejects(openStore(join(folder, 'db')), code('store_corrupt'));
-    // It did not stay locked.
+    // The failed opening released the lock.
     const db = new ClassicLevel(join(folder, 'db'));
     await db.open();
     await db.close();
     store = await openStore(join(folder, 'other'));
   });
 
-  it('names a database whose files are damaged', async () => {
+  it('reports a database whose files are damaged', async () => {
     await store.write([put(key('x'), key('v'))]);
     await store.close();
     const name = (await readdir(join(folder, 'db'))).find((one) => one.startsWith('MANIFEST'));
@@ -135,7 +135,7 @@ describe('store', () => {
     store = await openStore(join(folder, 'db'));
   });
 
-  it('says of a folder that is none, or whose files are none, that it does not answer', async () => {
+  it('reports log_unavailable for a path that is not a folder, and for a table that is not a file', async () => {
     const other = join(folder, 'other');
     await writeFile(other, '');
     await assert.rejects(openStore(other), (error: Error) => {
@@ -150,7 +150,7 @@ describe('store', () => {
     await assert.rejects(openStore(join(folder, 'db'), { compare: true }), code('log_unavailable'));
   });
 
-  it('is not made where an existing one is asked for', async () => {
+  it('is not created if an existing database is required', async () => {
     for (const name of ['missing', 'empty']) {
       const other = join(folder, name);
       if (name === 'empty') await mkdir(other);
@@ -162,7 +162,7 @@ describe('store', () => {
     store = await openStore(join(folder, 'db'), { existing: true });
   });
 
-  it('does not answer once it is closed', async () => {
+  it('throws once it is closed', async () => {
     await store.close();
     assert.throws(() => store.get(key('x')), code('log_unavailable'));
     await assert.rejects(store.write([put(key('x'), key('v'))]), code('log_unavailable'));

@@ -1,4 +1,4 @@
-// The checksums of a database's tables: every byte of a file counts, and who is asked to compare them.
+// The checksums of the tables of a database: every byte is covered; when they are compared.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -12,7 +12,7 @@ import { blocksOf, checkTables } from '../../../log/store/tables.ts';
 import { intoTables } from '../../support/into-tables.ts';
 import { code } from '../write/kept-log.ts';
 
-/** The padding of a footer, between its two handles and its last eight bytes, holds nothing. */
+/** The padding of a footer, between its two handles and its last eight bytes, is not covered. */
 const FOOTER_BYTES = 48;
 const MAGIC_BYTES = 8;
 
@@ -45,7 +45,7 @@ describe('tables of a database', () => {
     await writeFile(path(name), bent);
   };
 
-  it('verify if nothing was changed, all blocks and their indexes', async () => {
+  it('are valid if nothing was changed, with all blocks and indexes', async () => {
     await checkTables(folder);
     const blocks = [...blocksOf(bytes)].sort((a, b) => a.offset - b.offset);
     assert.ok(blocks.length > 3, 'several blocks');
@@ -55,7 +55,7 @@ describe('tables of a database', () => {
     }
   });
 
-  it('fail with a changed byte, and the error names file and offset', async () => {
+  it('are invalid with a changed byte, and the error names file and offset', async () => {
     for (let at = 0; at < bytes.length; at += at < bytes.length - 100 ? 29 : 1) {
       await bend(at);
       const error = await checkTables(folder).then(
@@ -76,14 +76,14 @@ describe('tables of a database', () => {
     }
   });
 
-  it('fail if a file is truncated', async () => {
+  it('are invalid if a file is truncated', async () => {
     for (const length of [0, 1, 47, 48, bytes.length - 1]) {
       await writeFile(path(name), bytes.subarray(0, length));
       await assert.rejects(checkTables(folder), code('store_corrupt'), String(length));
     }
   });
 
-  it('are those that belong to the database, not what a killed process left half-written', async () => {
+  it('include only those that the database lists, not what a killed process left unfinished', async () => {
     const left = ['000098.ldb', '000099.ldb'];
     await writeFile(path('000098.ldb'), bytes.subarray(0, bytes.length / 2));
     await writeFile(path('000099.ldb'), '');
@@ -99,7 +99,7 @@ describe('tables of a database', () => {
     await assert.rejects(checkTables(folder), (error: Error) => error.message.includes(name));
   });
 
-  it('are compared when it is asked for, and after a program that did not close them', async () => {
+  it('are compared on request, and after a program that did not close the database', async () => {
     await bend(5);
     await (await openStore(folder)).close();
     await assert.rejects(openStore(folder, { compare: true }), code('store_corrupt'));
@@ -109,10 +109,10 @@ describe('tables of a database', () => {
     const store = await openStore(folder);
     assert.equal(await readFile(path('IN_USE'), 'utf8'), String(process.pid));
     await store.close();
-    assert.ok(!(await readdir(folder)).includes('IN_USE'), 'nobody has it open');
+    assert.ok(!(await readdir(folder)).includes('IN_USE'), 'the database is not open');
   });
 
-  it('are not read while another process has them open', async () => {
+  it('are not compared while another process has the database open', async () => {
     const other = spawn(process.execPath, ['-e', 'process.stdin.resume()'], {
       stdio: ['pipe', 'ignore', 'inherit'],
     });
@@ -126,6 +126,6 @@ describe('tables of a database', () => {
       await gone;
     }
     await writeFile(path('IN_USE'), String(other.pid));
-    await assert.rejects(openStore(folder), code('store_corrupt'), 'it runs no more');
+    await assert.rejects(openStore(folder), code('store_corrupt'), 'the other process has ended');
   });
 });

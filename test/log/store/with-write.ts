@@ -1,15 +1,15 @@
-// A real database with something before or after its writes: for tests of what fails, waits or dies there.
+// A real database that runs code before or after its writes, for tests of failures, delays and crashes there.
 
 import { openStore } from '../../../log/store/store.ts';
 import type { Store, Write } from '../../../log/store/store.ts';
 
-/** What takes the place of `write`; it is handed the real one. */
+/** Replaces `write`; it receives the original. */
 export type Writing = (
   writes: readonly Write[],
   write: (writes: readonly Write[]) => Promise<void>,
 ) => Promise<void>;
 
-/** Opens the database in a folder; all but its writes are its own. */
+/** Opens the database in a folder; all operations but writes are unchanged. */
 export async function openWithWrite(folder: string, writing: Writing): Promise<Store> {
   const store = await openStore(folder);
   return {

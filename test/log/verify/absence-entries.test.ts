@@ -1,4 +1,4 @@
-// The entries that an absence document shows. log/FORMAT.md §6.5.
+// The entries in an absence document. log/FORMAT.md §6.5.
 
 import assert from 'node:assert/strict';
 import type { Json, JsonObject } from '../../../log/encoding/json.ts';
@@ -54,14 +54,14 @@ describe('entries of an absence document', () => {
     );
   });
 
-  it('name the next one where there are more', () => {
+  it('prove the next one if there are more', () => {
     const page = { proof: gap(7), more: true };
     assert.equal(check(present(0, log.ms, [4, 6], page)).entries, 2);
     refuses(present(0, log.ms, [4, 6], { ...page, proof: gap(8) }), /step 5/);
     refuses(present(0, log.ms, [4, 6, 7, 8, 9], { more: true }), /step 5: more is given without/);
   });
 
-  it('begin a further page with the entry after the one that the caller names', () => {
+  it('begin, on a later page, with the entry after the one that the caller names', () => {
     const asked = (document: JsonObject, after: number) =>
       checkAsked(document, { ...questionOf(document), after });
     const middle = present(0, log.ms, [7, 8], { proof: gap(9), more: true });
@@ -94,7 +94,7 @@ describe('entries of an absence document', () => {
     );
   });
 
-  it('have one whole link on the chain', () => {
+  it('have one complete link on the chain', () => {
     const bad = (links: Json, pattern: RegExp): void => {
       const other = new Forge().usual();
       other.add('gate.decision.v1', ACT, { statement: { links } });

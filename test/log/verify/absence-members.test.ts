@@ -1,4 +1,4 @@
-// The form of absence documents, opened entries and receipts. log/FORMAT.md §6, steps 0 to 2.
+// The form of absence documents, of the entries in them and of receipts. log/FORMAT.md §6, steps 0 to 2.
 
 import assert from 'node:assert/strict';
 import { native } from '../../../log/crypto/native.ts';
@@ -16,7 +16,7 @@ describe('the members of an absence document', () => {
   const good = documentOf(log, question, { verdict: 'ABSENT' });
   const mapHead = log.opened(log.size - 1);
 
-  it('may state what proves nothing', () => {
+  it('may contain statements that prove nothing', () => {
     const words = {
       statement: 'nothing happened',
       does_not_assert: ['acts that were never logged'],
@@ -46,12 +46,12 @@ describe('the members of an absence document', () => {
     ['coverage of a chain that is no surface', { coverage: { heartbeat: mapHead } }],
     ['a receipt that is none', { receipt: {} }],
   ] as const) {
-    it(`refuses ${title}`, () => {
+    it(`are refused with ${title}`, () => {
       refuses({ ...good, ...(change as JsonObject) }, /./);
     });
   }
 
-  it('refuses an entry of another log, of an unknown key, and with a bad signature', () => {
+  it('are refused with an entry of another log, of an unknown key, or with an invalid signature', () => {
     const bad = (bend: Parameters<Forge['mapHead']>[0]): JsonObject => {
       const other = new Forge().usual().mapHead(bend);
       return documentOf(other, question, { verdict: 'ABSENT' });
@@ -67,7 +67,7 @@ describe('the members of an absence document', () => {
     refuses(bad({ statement: { covered: 5 } }), /step 2: map head does not cover/);
   });
 
-  it('takes a kind only when the trust declares it', () => {
+  it('may have a chain kind only if the trust declares it', () => {
     const kind = { key: ['gate.case', 'c-1'], from_ms: 0, to_ms: log.ms };
     const document = documentOf(log, kind, { verdict: 'ABSENT' });
     assert.equal(check(document, { kinds: new Map([['gate.case', 1]]) }).verdict, 'ABSENT');
@@ -75,7 +75,7 @@ describe('the members of an absence document', () => {
     refuses(document, /step 0/, { kinds: new Map([['gate.case', 2]]) });
   });
 
-  it('counts a revocation from its own index', () => {
+  it('apply a revocation from its own index on', () => {
     const revoked = (change: object): Partial<Trust> => ({
       keys: [{ ...trust.keys[0]!, status: 'revoked', ...change }],
     });
@@ -87,7 +87,7 @@ describe('the members of an absence document', () => {
     check(good, { keys: [{ ...trust.keys[0]!, status: 'retired' }] });
   });
 
-  it('remembers the bytes of a good key only', () => {
+  it('cache the verified bytes of a valid signature only', () => {
     check(good);
     const other = { keys: [{ kid: RECEIPT_KEY.kid, jwk: seedKey(0x44).jwk }] };
     refuses(good, /thumbprint/, other);
@@ -99,7 +99,7 @@ describe('the members of an absence document', () => {
     check(good);
   });
 
-  it('needs a receipt to be of the document', () => {
+  it('must match the receipt that is verified with the document', () => {
     const commit = (document: JsonObject): JsonObject => {
       const other = new Forge().usual();
       const members = { document_sha256: toHex(native.sha256(utf8(canonical(document)))) };

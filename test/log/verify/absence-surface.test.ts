@@ -6,7 +6,7 @@ import { check, documentOf, MANIFEST, refuses, SURFACE } from '../../support/abs
 import { ENTITY, Forge, START_MS, TENANT } from '../../support/forge.ts';
 
 describe('declared and coverage of an absence document', () => {
-  // 4 the act, 5 the map head, 6 and 7 manifests, 8 and 9 heartbeats, 10 a last manifest.
+  // Entry 4 is the act, 5 the map head, 6 and 7 manifests, 8 and 9 heartbeats, 10 a last manifest.
   const log = new Forge().usual();
   const beats = { heartbeat_interval_ms: 2000, min_detectable_gap_ms: 4000 };
   log.manifest({ ...beats, valid_until_ms: START_MS + 20_000 });
@@ -33,7 +33,7 @@ describe('declared and coverage of an absence document', () => {
   ): JsonObject =>
     documentOf(log, { key: SURFACE, from_ms, to_ms }, { verdict: 'ABSENT', ...change });
 
-  it('span a window over several manifests that a run covers', () => {
+  it('may cover a window with several manifests and one run', () => {
     const two = declared([6, 7], gap(10));
     const from = ms(6) + 1;
     assert.equal(check(about(from, ms(10) - 1, { declared: two, coverage })).verdict, 'ABSENT');
@@ -43,7 +43,7 @@ describe('declared and coverage of an absence document', () => {
     assert.equal(check(undersampled).verdict, 'UNDERSAMPLED');
   });
 
-  it('leave out no manifest', () => {
+  it('must contain every manifest', () => {
     const window = [ms(6) + 1, ms(10) - 1] as const;
     refuses(
       about(...window, { declared: declared([6], gap(10)), coverage }),
@@ -69,7 +69,7 @@ describe('declared and coverage of an absence document', () => {
     );
   });
 
-  it('declare nothing of a surface that the last manifest leaves out', () => {
+  it('declare nothing for a surface that the last manifest leaves out', () => {
     const one = declared([10], log.mapProof(MANIFEST));
     const window = [ms(10) + 1, log.ms] as const;
     assert.equal(
@@ -79,13 +79,13 @@ describe('declared and coverage of an absence document', () => {
     refuses(about(...window, { declared: one }), /step 8/);
   });
 
-  it('ask for a run over the window as a whole, by the smallest interval', () => {
+  it('require a run over the whole window with the smallest interval', () => {
     const one = declared([7], gap(10));
     const [from, to] = [ms(7) + 1, ms(10) - 1];
     const run = (heartbeat: number): JsonObject => ({ heartbeat: log.opened(heartbeat) });
     assert.equal(check(about(from, to, { declared: one, coverage: run(9) })).verdict, 'ABSENT');
     assert.equal(check(about(from, to, { declared: one, coverage: run(8) })).verdict, 'ABSENT');
-    // Both manifests, so the interval is 2000: the first heartbeat is 2001 before the end.
+    // With both manifests the interval is 2000; the first heartbeat is 2001 before the end.
     const both = declared([6, 7], gap(10));
     const shown = { declared: both, coverage: { heartbeat: log.opened(8) } };
     const late = about(ms(6) + 1, ms(8) + 2001, { ...shown, verdict: 'UNDERSAMPLED' });
@@ -128,7 +128,7 @@ describe('declared and coverage of an absence document', () => {
     assert.equal(check(shown(START_MS + 7999, 'UNDECLARED')).verdict, 'UNDECLARED');
   });
 
-  it('need a heartbeat that names the surface of its chain', () => {
+  it('require a heartbeat of the surface', () => {
     for (const statement of [{ entity: 'other' }, { surface: 'offer_extend' }]) {
       const other = new Forge().usual();
       other.manifest(beats);
@@ -148,7 +148,7 @@ describe('declared and coverage of an absence document', () => {
     }
   });
 
-  it('need the right hash of a manifest', () => {
+  it('require the right hash of a manifest', () => {
     const other = new Forge().usual();
     other.manifest({}, { statement: { surface_manifest_hash: '0'.repeat(64) } }).mapHead();
     const declares = { manifests: [other.opened(6)], closing: other.mapProof(MANIFEST) };

@@ -1,4 +1,4 @@
-// When a window is closed, and for whom. log/FORMAT.md §6, steps 0 and 3.
+// When the window of an absence document is closed, and for which verifier. log/FORMAT.md §6, steps 0 and 3.
 
 import assert from 'node:assert/strict';
 import { native } from '../../../log/crypto/native.ts';
@@ -22,7 +22,7 @@ describe('the window of an absence document', () => {
   const never = (from_ms: number, to_ms: number): JsonObject =>
     documentOf(log, { key: ['session', name43(1)], from_ms, to_ms }, { verdict: 'ABSENT' });
 
-  it('closes at the map head and, without a policy, at the clock of the verifier', () => {
+  it('is closed at the map head and, without a policy, by the clock of the verifier', () => {
     assert.deepEqual(check(never(0, ms), {}, ms - 60_000), {
       verdict: 'ABSENT',
       proof: 'never',
@@ -37,14 +37,14 @@ describe('the window of an absence document', () => {
     assert.throws(() => check(never(0, ms), {}, ms - 60_001), refusal(/step 3: .*clock/));
   });
 
-  it('does not end before it begins', () => {
+  it('must not end before it begins', () => {
     check(never(ms, ms));
     refuses(never(ms, ms - 1), /step 0/);
     refuses(never(-1, ms), /step 0/);
     refuses(never(0.5, ms), /document/);
   });
 
-  it('is counted by the witnesses of the policy, not by the clock', () => {
+  it('is closed by the witnesses of the policy, not by the clock, if there is a policy', () => {
     const [one, two, map] = [seedKey(0x51), seedKey(0x52), seedKey(0x53)];
     const names = ['w.example/one', 'w.example/two', 'm.example/map'];
     const vkeys = [one, two, map].map((key, i) => formatVkey(native, names[i]!, 4, key.publicKey));
@@ -80,7 +80,7 @@ describe('the window of an absence document', () => {
 
   const unanswered = { name: 'LogError', code: 'question_unanswered' };
 
-  it('answers a question about a part of it, and says which window it covers', () => {
+  it('answers a question about a part of it, and the result names the window', () => {
     const document = never(1000, ms);
     const { key, from_ms, to_ms } = document['question'] as unknown as Question;
     const part = checkAsked(document, { key, from_ms: from_ms + 1, to_ms: to_ms - 1 });
@@ -88,7 +88,7 @@ describe('the window of an absence document', () => {
     assert.equal('covers' in check(document), false);
   });
 
-  it('answers no question about another chain, an earlier, a later or a further time', () => {
+  it('answers no question about another chain, or about a time outside it', () => {
     const document = never(1000, ms - 1000);
     const { key, from_ms, to_ms } = document['question'] as unknown as Question;
     for (const other of [
@@ -105,7 +105,7 @@ describe('the window of an absence document', () => {
     assert.throws(() => checkAsked(document, none), refusal(/step 0/));
   });
 
-  it('is checked against its own question before it is compared with that of the caller', () => {
+  it('is checked against the question of the document before that of the caller', () => {
     const { key } = never(0, ms)['question'] as unknown as Question;
     const late = never(0, ms + 1);
     assert.throws(
@@ -114,8 +114,8 @@ describe('the window of an absence document', () => {
     );
   });
 
-  it('answers with the entries inside the part, when its pages are complete', () => {
-    const act = log.opened(4); // see Forge.usual
+  it('counts the entries inside the part, if all pages are complete', () => {
+    const act = log.opened(4); // the act, see Forge.usual
     const at = (JSON.parse(act['entry'] as string) as { issued_at_ms: number }).issued_at_ms;
     const question = { key: SURFACE, from_ms: 0, to_ms: ms };
     const document = documentOf(log, question, {
@@ -126,7 +126,7 @@ describe('the window of an absence document', () => {
     const inside = checkAsked(document, { ...question, from_ms: at, to_ms: at });
     assert.deepEqual([inside.verdict, inside.entries], ['PRESENT', 1]);
     assert.deepEqual(inside.covers, question);
-    // Without a declaration nothing shows that the surface was watched.
+    // Without a declaration there is no evidence that the surface was watched.
     const beside = checkAsked(document, { ...question, from_ms: at + 1 });
     assert.deepEqual([beside.verdict, beside.entries], ['UNDECLARED', 0]);
     assert.throws(() => checkAsked({ ...document, more: true }, { ...question, from_ms: 1 }), {
@@ -134,7 +134,7 @@ describe('the window of an absence document', () => {
     });
   });
 
-  it('answers nothing about a part of a window that it does not declare', () => {
+  it('answers nothing about a part if the surface is not declared', () => {
     const key = ['surface', SURFACE[1]!, 'never_seen'];
     const document = documentOf(log, { key, from_ms: 0, to_ms: ms }, { verdict: 'UNDECLARED' });
     assert.equal(check(document).verdict, 'UNDECLARED');

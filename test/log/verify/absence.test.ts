@@ -1,4 +1,4 @@
-// The absence vectors: every document proves what they say, everything else is refused.
+// The absence vectors: valid documents have the stated result, all others are refused.
 
 import assert from 'node:assert/strict';
 import { native } from '../../../log/crypto/native.ts';
@@ -29,7 +29,7 @@ describe('absence documents of the vectors', () => {
     }
   }
 
-  it('are the same as text', () => {
+  it('have the same result as text', () => {
     for (const { doc, result } of vectors.documents) {
       const text = JSON.stringify(doc, null, 2);
       assert.deepEqual(

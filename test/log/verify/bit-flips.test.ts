@@ -1,6 +1,5 @@
-// Every bit of a document that a verdict rests on counts: with any one of them flipped, the document is
-// refused or proves exactly what it proved before. One document of each verdict and proof; all bits with
-// EXHAUSTIVE=1, else a sample that differs from run to run.
+// Each bit of an absence document is significant: with any bit flipped, the document is refused or proves exactly the
+// same. One document for each verdict and proof; all bits with EXHAUSTIVE=1, otherwise a random sample.
 
 import assert from 'node:assert/strict';
 import { randomInt } from 'node:crypto';
@@ -25,25 +24,25 @@ const titles = [
   'present-first-page',
 ];
 
-/** Bits to flip: all of them, or a random sample. */
+/** The bits to flip: all, or a random sample. */
 function* bits(length: number): Generator<number> {
   if (exhaustive) for (let bit = 0; bit < length; bit++) yield bit;
   else for (let i = 0; i < SAMPLE; i++) yield randomInt(length);
 }
 
-/** The document does not hold, or it holds and its own question became another one. */
+/** The document is invalid, or it is valid and answers another question. */
 const REFUSALS = new Set<string>(['document_invalid', 'question_unanswered']);
 
-/** What the flipped text proves; null when it is refused. */
+/** The result of the flipped text, or null if it is refused. */
 function proves(bytes: Uint8Array, question: Question): AbsenceResult | null {
   let text: Json;
   try {
     text = fromUtf8(bytes);
   } catch {
-    return null; // no text any more
+    return null; // not UTF-8
   }
   try {
-    // A document whose own window became wider, and is proven, still answers the question.
+    // A valid document with a wider window still answers the question.
     const { covers: _, ...proved } = verifyAbsence(text, question, vectorTrust, { suite: native });
     return proved;
   } catch (error) {
@@ -52,7 +51,7 @@ function proves(bytes: Uint8Array, question: Question): AbsenceResult | null {
   }
 }
 
-/** Whether a byte stands in this name or the key id (the first 6 base64 digits) after it. */
+/** Whether a byte is in this name or in the key id (the first 6 base64 digits) after it. */
 function within(at: number, bytes: Uint8Array, name: string): boolean {
   const start = Buffer.from(bytes).indexOf(name);
   return at >= start && at < start + name.length + 6;
@@ -77,7 +76,7 @@ describe(`one flipped bit of a document (${exhaustive ? 'all' : 'a sample'})`, f
         if (proved === null) {
           refused += 1;
         } else {
-          // A cosigner's line with another name or key id is a line of a stranger, which is ignored.
+          // A cosignature with another name or key id is of an unknown cosigner, and is ignored.
           const stranger = within(bit >> 3, bytes, 'monitor.example/one/map ');
           const expected = stranger ? { ...result, map_verified: 0 } : result;
           assert.deepEqual(proved, expected, `bit ${String(bit)} changes the result`);

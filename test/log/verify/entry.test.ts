@@ -1,4 +1,4 @@
-// Tests of log/verify/entry.ts: what of the text of an entry was signed.
+// Tests of log/verify/entry.ts: the signed text of an entry.
 
 import assert from 'node:assert/strict';
 
@@ -14,7 +14,7 @@ import { MAX_ENTRY_BYTES, readEntry } from '../../../log/verify/entry.ts';
 const BYTES = new Uint8Array(64).fill(7);
 const signature = toBase64(BYTES);
 
-/** Reads the entry of a statement, and says that what was signed is the statement. */
+/** Reads the entry of a statement, and asserts that the signed text is that of the statement. */
 function checkRead(statement: JsonObject): void {
   const text = canonical({ ...statement, signature });
   const entry = readEntry(native, text);
@@ -32,7 +32,7 @@ describe('log/verify/entry', () => {
     fc.assert(fc.property(fc.dictionary(name, value), checkRead));
   });
 
-  it('removes none that is nested deeper, or in a string', () => {
+  it('does not remove a nested signature, or one inside a string', () => {
     const inner = { signature, z: 1 };
     const quoted = JSON.stringify(inner);
     for (const statement of [
@@ -48,7 +48,7 @@ describe('log/verify/entry', () => {
     }
   });
 
-  it('refuses a text that is not its own canonical one', () => {
+  it('refuses a text that is not canonical', () => {
     const text = canonical({ a: 1, signature, type: 'x' });
     for (const other of [
       text.replace('"a":1', '"a": 1'),

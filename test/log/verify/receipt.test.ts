@@ -1,4 +1,4 @@
-// Receipts: the steps of gateway/API.md §1.1, each with what breaks it and nothing else.
+// Receipts: the steps of gateway/API.md §1.1, each with a change that only this step refuses.
 
 import assert from 'node:assert/strict';
 import { native } from '../../../log/crypto/native.ts';
@@ -31,7 +31,7 @@ const cosigned = log.note([{ name: 'w.example/one', key: witness, time_s: 1_790_
 const path = log.path(6);
 const place = { origin: log.origin, index: 6, checkpoint: cosigned, inclusion_proof: path };
 
-/** The receipt of an entry text with these members beside. */
+/** The receipt of an entry text with additional members. */
 function receiptOf(
   entry: string,
   change: Readonly<Record<string, Json | undefined>> = {},
@@ -55,7 +55,7 @@ const verify = (
 const outcome = (result: ReceiptResult, name: CheckName): string | undefined =>
   result.checks.find((check) => check.name === name)?.outcome;
 
-/** The checks that failed, in order. */
+/** The failed checks, in order. */
 const failed = (result: ReceiptResult): CheckName[] => {
   assert.equal(
     result.valid,
@@ -68,7 +68,7 @@ const policy = policyOf(native, 1, [formatVkey(native, 'w.example/one', 4, witne
 const whole = receiptOf(text, { log: place, disclosures: { message: { salt, value: said } } });
 
 describe('receipt', () => {
-  it('passes every check when it is whole, in both suites and as text', () => {
+  it('passes every check with a proof, in both suites and as text', () => {
     for (const options of [{}, { suite: native }]) {
       for (const receipt of [whole, JSON.stringify(whole, null, 1)]) {
         const result = verifyReceipt(receipt, { ...trust, policy }, options);
@@ -98,7 +98,7 @@ describe('receipt', () => {
     }
   });
 
-  it('is valid without a proof, which is then not shown and not ok', () => {
+  it('is valid without a proof; the checks of the proof are not_shown', () => {
     const result = verify(receiptOf(text));
     assert.equal(result.valid, true);
     assert.equal('size' in result, false);
@@ -108,7 +108,7 @@ describe('receipt', () => {
     }
   });
 
-  it('takes a tlog-proof that came beside', () => {
+  it('accepts a separate tlog-proof', () => {
     const proof = {
       index: 6,
       path: path.map((node) => new Uint8Array(Buffer.from(node, 'base64'))),
@@ -188,7 +188,7 @@ describe('receipt', () => {
     });
   }
 
-  it('fails with a signature of another key', () => {
+  it('fails with a signature by another key', () => {
     const forged = new Forge().usual().add('gate.decision.v1', ACT, {
       key: seedKey(0x44),
       statement: { kid: RECEIPT_KEY.kid },
@@ -196,7 +196,7 @@ describe('receipt', () => {
     assert.deepEqual(failed(verify(receiptOf(forged))), ['signature']);
   });
 
-  it('belongs to the log that is trusted, and says sandbox as that log does', () => {
+  it('must be of the trusted log, and have its value of sandbox', () => {
     assert.deepEqual(failed(verify(receiptOf(text), { origin: 'log.example/log/live/2' })), [
       'origin',
     ]);
@@ -210,7 +210,7 @@ describe('receipt', () => {
     assert.deepEqual(failed(verify(receiptOf(lying.texts[0]!), sandbox)), ['origin']);
   });
 
-  it('holds with a retired key, and with a revoked one only below the revocation and included', () => {
+  it('is valid with a retired key, and with a revoked key only if it is proved to be before the revocation', () => {
     const key = trust.keys[0]!;
     const by = (change: object): Partial<Trust> => ({ keys: [{ ...key, ...change }] });
     assert.deepEqual(failed(verify(whole, by({ status: 'retired' }))), []);
@@ -225,7 +225,7 @@ describe('receipt', () => {
     assert.deepEqual(failed(verify(bare, { keys: [] })), ['signature']);
   });
 
-  it('meets the policy where there is one and a checkpoint is shown', () => {
+  it('must satisfy the policy, if there is one and the receipt has a checkpoint', () => {
     assert.deepEqual(failed(verify(whole, { policy })), []);
     const alone = { ...whole, log: { ...place, checkpoint: log.note() } };
     assert.deepEqual(failed(verify(alone, { policy })), ['cosignatures']);

@@ -1,4 +1,5 @@
-// The other doors of the verifier: checkpoints, tlog-proofs, consistency, opened entries; trust from a kit.
+// The other functions of the verifier: checkpoints, tlog-proofs, consistency, entries with a proof, and trust from a
+// kit.
 
 import assert from 'node:assert/strict';
 import { native } from '../../../log/crypto/native.ts';
@@ -28,7 +29,7 @@ const code =
     error instanceof LogError && error.code === wanted;
 
 describe('verifyCheckpoint', () => {
-  it('opens both notes of the vectors', () => {
+  it('accepts both notes of the vectors', () => {
     for (const note of vectors.checkpoints) {
       const { size, root, witnessed, map_verified } = verifyCheckpoint(note, vectorTrust, suite);
       assert.equal(toHex(root), vectors.roots[size - 1]);
@@ -48,12 +49,12 @@ describe('verifyCheckpoint', () => {
 describe('verifyConsistency', () => {
   const path = vectors.consistency.path as Json;
 
-  it('accepts the proof of the vectors, in the portable suite too', () => {
+  it('accepts the proof of the vectors, also in the portable suite', () => {
     const { from, to } = verifyConsistency(older, newer, path, vectorTrust);
     assert.deepEqual([from.size, to.size], [11, 20]);
   });
 
-  it('refuses it the other way round, shortened, or as something else', () => {
+  it('refuses it in reverse, shortened, or in another form', () => {
     const bad: readonly [string, string, Json, string][] = [
       [newer, older, path, 'proof_invalid'],
       [older, newer, vectors.consistency.path.slice(1), 'proof_invalid'],
@@ -82,7 +83,7 @@ describe('verifyTlogProof and openEntry', () => {
     );
   });
 
-  it('refuse another entry, another path and another place', () => {
+  it('refuse another entry, path or index', () => {
     const other = vectors.entries[18]!;
     assert.throws(() => verifyTlogProof(proof, other, vectorTrust, suite), code('proof_invalid'));
     const short = formatTlogProof({ index: 19, path: path.slice(1), checkpoint: newer });
@@ -96,7 +97,7 @@ describe('trustedKeyOf', () => {
   const { kid, ...jwk } = vectors.jwk;
   const key = { kid, jwk, since_index: 0, since_ms: 1 };
 
-  it('keeps the index of a revocation, and none of a retirement', () => {
+  it('keeps the index of a revocation, and none for a retirement', () => {
     const ended = { ...key, ended_index: 7, ended_ms: 2 };
     const revoked = { ...ended, revoked_index: 9, revoked_ms: 3 };
     assert.deepEqual(trustedKeyOf({ ...key, status: 'active' }), { kid, jwk, status: 'active' });
@@ -130,7 +131,7 @@ describe('trustFromKit', () => {
     keys: { keys: [{ ...kit.keys.keys[0]!, ...change }] },
   });
 
-  it('is enough to check the vectors, and says whose policy it is', () => {
+  it('suffices to check the vectors, and says whose policy it contains', () => {
     const trust = trustFromKit(JSON.stringify(kit), vectors.origin);
     assert.equal(trust.policy_source, 'operator');
     for (const { doc, result } of vectors.documents) {
@@ -141,7 +142,7 @@ describe('trustFromKit', () => {
     }
   });
 
-  it('reads what became of a key', () => {
+  it('reads the status of a key', () => {
     const keyOf = (change: JsonObject): unknown =>
       trustFromKit(keyed(change), vectors.origin, suite).keys[0];
     assert.deepEqual(keyOf({}), { kid, jwk, status: 'active' });
@@ -155,7 +156,7 @@ describe('trustFromKit', () => {
     });
   });
 
-  it('keeps the keys of other logs apart', () => {
+  it('keeps the keys of other logs separate', () => {
     const other = keyed({ origin: 'log.example/log/sandbox/1' });
     assert.deepEqual(trustFromKit(other, vectors.origin, suite).keys, []);
   });
@@ -164,7 +165,7 @@ describe('trustFromKit', () => {
     assert.equal(trustFromKit({ ...kit, policy: null }, vectors.origin, suite).policy, undefined);
   });
 
-  it('refuses anything that is not a kit of the log', () => {
+  it('refuses anything but a kit of the log', () => {
     const bad: readonly (readonly [Json, string])[] = [
       ['{', 'json_invalid'],
       [[], 'document_invalid'],

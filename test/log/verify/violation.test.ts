@@ -1,4 +1,4 @@
-// Findings of monitors and witnesses: the vectors, and every character of the evidence. log/FORMAT.md §7.1.
+// Findings of monitors and witnesses: the vectors, and changes of any character of the evidence. log/FORMAT.md §7.1.
 
 import assert from 'node:assert/strict';
 import { randomInt } from 'node:crypto';
@@ -34,7 +34,7 @@ const trusts = new Map(
   ]),
 );
 
-/** What the verifier says of a document as a file; null if it is neither valid nor invalid. */
+/** The finding on a document as a file, or null if the verifier cannot decide it. */
 async function verify(doc: JsonObject, suite: Suite = native): Promise<Finding | null> {
   const [shown] = recogniseDocuments(Buffer.from(JSON.stringify(doc)));
   assert.ok(shown !== undefined);
@@ -50,7 +50,7 @@ async function verify(doc: JsonObject, suite: Suite = native): Promise<Finding |
   }
 }
 
-/** Flips of single characters, and other numbers, in what the signatures of the log are about. */
+/** The value with single characters or numbers changed. */
 function* changes(value: Json, sample: number): Generator<Json> {
   if (typeof value === 'number') yield value + 1;
   if (typeof value === 'string') {
@@ -81,7 +81,7 @@ describe('findings of monitors and witnesses', () => {
   }
 
   for (const { name, doc } of vectors.undecided) {
-    it(`decides nothing of ${name}`, async () => {
+    it(`cannot decide ${name}`, async () => {
       assert.equal(await verify(doc), null);
     });
   }
@@ -93,7 +93,7 @@ describe('findings of monitors and witnesses', () => {
     });
   }
 
-  it('proves nothing with any character of the evidence changed', async () => {
+  it('proves nothing if any character of the evidence was changed', async () => {
     for (const { name, doc } of vectors.documents) {
       const { notes, entries, consistency, ...rest } = doc;
       const evidence = { notes, entries, consistency } as unknown as JsonObject;
@@ -106,11 +106,11 @@ describe('findings of monitors and witnesses', () => {
     }
   });
 
-  it('has a vector for every rule that it proves', () => {
+  it('has a vector for every rule that it can prove', () => {
     const proven = new Set(vectors.documents.map(({ doc }) => doc['rule']));
     assert.deepEqual(
       Object.keys(RULES).filter((rule) => !proven.has(rule)),
-      // An entry over 65,535 bytes, which no bundle can hold.
+      // An entry over 65,535 bytes does not fit into a bundle.
       ['entry_size'],
     );
   });

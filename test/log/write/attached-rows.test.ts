@@ -1,15 +1,15 @@
-// Rows that are written with the entries of a group, from their places and disclosures.
+// Rows that are written with the entries of a group, computed from their indexes and disclosures.
 
 import assert from 'node:assert/strict';
 import type { Draft } from '../../../log/index.ts';
 import { note, TENANT, withLog } from './kept-log.ts';
 
-/** A draft that is refused at the sequence point. */
+/** A draft that the sequencer refuses. */
 const refused: Draft = { type: 'gate.note.v1', tenant_ref: TENANT, members: { outcome: 'PERMIT' } };
 
 describe('sequencer: attached rows', () => {
   it(
-    'stand with their entries, written from their places and disclosures',
+    'are written with their entries, from their indexes and disclosures',
     withLog(async (kept) => {
       const [entry] = await kept.log.append(
         [{ ...note('a'), private: { message: 'hello there' } }],
@@ -25,7 +25,7 @@ describe('sequencer: attached rows', () => {
   );
 
   it(
-    'are missing with a refused group, and an attach that throws refuses its group',
+    'are not written with a refused group; an attach that throws refuses its group',
     withLog(async (kept) => {
       const size = kept.log.size();
       const attach = () => [{ key: 'idem/2', value: Buffer.from('x') }];
@@ -46,7 +46,7 @@ describe('sequencer: attached rows', () => {
   );
 
   it(
-    'of a group without entries are written too',
+    'are also written for a group without entries',
     withLog(async (kept) => {
       const size = kept.log.size();
       const attach = () => [{ key: 'idem/4', value: Buffer.from('x') }];
@@ -57,7 +57,7 @@ describe('sequencer: attached rows', () => {
   );
 
   it(
-    'of null delete',
+    'are deleted by a null value',
     withLog(async (kept) => {
       await kept.log.putAttached([{ key: 'idem/3', value: Buffer.from('x') }]);
       await kept.log.append([note('a')], { attach: () => [{ key: 'idem/3', value: null }] });

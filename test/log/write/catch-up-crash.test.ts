@@ -1,4 +1,4 @@
-// The map after any crash. The replay recomputes each root.
+// The head map after a crash at any point. The replay recomputes each root.
 
 import assert from 'node:assert/strict';
 import { copyFile, readFile, rm } from 'node:fs/promises';
@@ -9,8 +9,8 @@ import { goesOn, proves, some } from './going-on.ts';
 
 const snapshotOf = ({ folder }: { folder: string }): string => join(folder, 'live', '1', 'map');
 
-describe('catch-up: a crash', () => {
-  /** Opens an image, lets it go on, and checks everything. */
+describe('catch-up: after a crash', () => {
+  /** Opens an image, appends to it, and checks everything. */
   async function survives(image: Image, options = {}): Promise<KeptLog> {
     const kept = await KeptLog.open(options, image);
     if (kept.log.published().size > 0) await proves(kept);
@@ -18,7 +18,7 @@ describe('catch-up: a crash', () => {
   }
 
   it(
-    'with entries behind the published size',
+    'with entries above the published size',
     withLog(async (kept) => {
       await some(kept, 80);
       await kept.publish();
@@ -33,7 +33,7 @@ describe('catch-up: a crash', () => {
   );
 
   it(
-    'with entries behind the published size and a snapshot from before it',
+    'with entries above the published size and an older snapshot',
     withLog(async (kept) => {
       await some(kept, 80);
       await kept.restart();
@@ -48,7 +48,7 @@ describe('catch-up: a crash', () => {
     }),
   );
 
-  it('at any moment while entries and map heads come', async () => {
+  it('at any moment during appends and map heads', async () => {
     const kept = await KeptLog.open({ checkpoint_interval_ms: 2 });
     try {
       for (let i = 0; i < 8; i += 1) {
@@ -66,7 +66,7 @@ describe('catch-up: a crash', () => {
     }
   });
 
-  /** No quorum: each checkpoint that is asked for leaves a map head that none ends with. */
+  /** Without a quorum, each requested checkpoint leaves a map head at which no checkpoint ends. */
   async function withOrphans(count: number): Promise<{ image: Image; size: number }> {
     let offered = 0;
     const cosign: Cosign = ({ size }) => {
@@ -82,7 +82,7 @@ describe('catch-up: a crash', () => {
       }
       await some(kept, 5, 90);
       assert.equal(kept.log.published().size, 0);
-      // Before the image: the log goes on, and may only be ahead of what was counted.
+      // Read before the image is taken: the log continues, so the image may have more entries.
       const size = kept.log.size();
       return { image: await kept.image(), size };
     } finally {
@@ -92,7 +92,7 @@ describe('catch-up: a crash', () => {
   }
 
   for (const count of [1, 3]) {
-    it(`with ${String(count)} map heads that no checkpoint ends with`, async () => {
+    it(`with ${String(count)} map heads at which no checkpoint ends`, async () => {
       const { image, size } = await withOrphans(count);
       const crashed = await survives(image);
       assert.ok(crashed.log.size() >= size);
@@ -102,7 +102,7 @@ describe('catch-up: a crash', () => {
       await crashed.end();
     });
 
-    it(`with ${String(count)} of them and witnesses that agree later`, async () => {
+    it(`with ${String(count)} of them, and witnesses that cosign later`, async () => {
       const { image } = await withOrphans(count);
       const agreeing: Cosign = ({ note: text }) => Promise.resolve({ note: text, cosignatures: 0 });
       const crashed = await survives(image, { cosign: agreeing });
@@ -111,13 +111,13 @@ describe('catch-up: a crash', () => {
     });
   }
 
-  it('between map head and note: the map head stays, a new one follows', async () => {
+  it('between map head and note: the map head remains, and a new one follows', async () => {
     const images: { image: Image; size: number }[] = [];
     let before = '';
     const opened: { kept?: KeptLog } = {};
     const cosign: Cosign = async ({ note: text, size }) => {
       const { kept } = opened;
-      // The map head is durable and its note signed; the file of before stands for a crash in between.
+      // The map head is durable and its note signed; with the earlier file, this is a crash in between.
       if (kept !== undefined) images.push({ image: await kept.image(before), size });
       return { note: text, cosignatures: 0 };
     };
@@ -140,7 +140,7 @@ describe('catch-up: a crash', () => {
     await crashed.end();
   });
 
-  it('between the file and the database: the note of the file is published', async () => {
+  it('between the checkpoint file and the database: the note of the file is published', async () => {
     const images: { image: Image; size: number; note: string }[] = [];
     const opened: { kept?: KeptLog } = {};
     const cosign: Cosign = async ({ note: text, size }) => {
@@ -163,7 +163,7 @@ describe('catch-up: a crash', () => {
     await crashed.end();
   });
 
-  it('of a log that was being closed: its last map head is published, and nothing follows', async () => {
+  it('while the log is closed: its last map head is published, and no entry follows', async () => {
     const images: Image[] = [];
     const opened: { kept?: KeptLog; before: string } = { before: '' };
     const cosign: Cosign = async ({ note: text }) => {

@@ -1,4 +1,4 @@
-// The map after a start: from a snapshot, from the heads. The replay recomputes each root.
+// The head map after a start, from a snapshot and from the head records. The replay recomputes each root.
 
 import assert from 'node:assert/strict';
 import { copyFile, readFile, rm, writeFile } from 'node:fs/promises';
@@ -12,7 +12,7 @@ const snapshotOf = ({ folder }: { folder: string }): string => join(folder, 'liv
 
 describe('catch-up: a stopped log', () => {
   it(
-    'goes on from its snapshot',
+    'continues from its snapshot',
     withLog(async (kept) => {
       await some(kept, 100);
       await kept.restart();
@@ -23,7 +23,7 @@ describe('catch-up: a stopped log', () => {
   );
 
   it(
-    'goes on without one',
+    'continues without a snapshot',
     withLog(async (kept) => {
       await some(kept, 100);
       await kept.stop();
@@ -34,7 +34,7 @@ describe('catch-up: a stopped log', () => {
   );
 
   it(
-    'goes on from an older one',
+    'continues from an older snapshot',
     withLog(async (kept) => {
       await some(kept, 50);
       await kept.stop();
@@ -56,7 +56,7 @@ describe('catch-up: a stopped log', () => {
     ['is zeroed', (bytes: Buffer) => void bytes.fill(0)],
   ] as const) {
     it(
-      `goes on with a snapshot that ${title}`,
+      `continues with a snapshot that ${title}`,
       withLog(async (kept) => {
         await some(kept, 60);
         await kept.stop();
@@ -70,7 +70,7 @@ describe('catch-up: a stopped log', () => {
   }
 
   it(
-    'goes on with a snapshot that is cut, empty, or of another log',
+    'continues with a snapshot that is truncated, empty, or of another log',
     withLog(async (kept) => {
       await some(kept, 60);
       const other = await KeptLog.open();
@@ -91,7 +91,7 @@ describe('catch-up: a stopped log', () => {
   );
 
   it(
-    'refuses heads that do not give the map root it committed to',
+    'refuses head records that do not give the committed map root',
     withLog(async (kept) => {
       await some(kept, 60);
       await kept.stop();

@@ -1,4 +1,4 @@
-// Log time: it never goes back, and stops when the wall clock leaves the monotonic one.
+// Log time never goes back, and is refused if the wall clock diverges from the monotonic clock.
 
 import assert from 'node:assert/strict';
 import { CLOCK_TOLERANCE_MS, LogClock, systemTime } from '../../../log/write/clock.ts';
@@ -14,7 +14,7 @@ const clockAt = (): { time: TestTime; clock: LogClock } => {
 };
 
 describe('clock', () => {
-  it('gives the time, or the floor where that is later', () => {
+  it('returns the time, or the floor if that is later', () => {
     const { time, clock } = clockAt();
     assert.equal(clock.next(0), START);
     assert.equal(clock.next(START + 5), START + 5);
@@ -24,7 +24,7 @@ describe('clock', () => {
     assert.equal(clock.drift(), 0);
   });
 
-  it('tolerates a jump up to its limit, and not one millisecond more, in both directions', () => {
+  it('tolerates a jump up to its limit in both directions, and no larger one', () => {
     for (const sign of [1, -1]) {
       const { time, clock } = clockAt();
       time.jump(START + sign * CLOCK_TOLERANCE_MS);
@@ -33,23 +33,23 @@ describe('clock', () => {
       time.jump(START + sign * (CLOCK_TOLERANCE_MS + 1));
       assert.throws(() => clock.next(0), untrusted);
       time.jump(START);
-      assert.equal(clock.next(START), START, 'trusted again once it is back');
+      assert.equal(clock.next(START), START, 'trusted again after it is set back');
     }
   });
 
-  it('does not take long waiting for a jump', () => {
+  it('does not count the time between two calls as a jump', () => {
     const { time, clock } = clockAt();
     time.advance(7 * 86_400_000);
     assert.equal(clock.next(START), START + 7 * 86_400_000);
   });
 
-  it('refuses a floor far ahead: the clock was set back while the log was down', () => {
+  it('refuses a floor far ahead: the clock was set back while the log was not running', () => {
     const { clock } = clockAt();
     assert.equal(clock.next(START + CLOCK_TOLERANCE_MS), START + CLOCK_TOLERANCE_MS);
     assert.throws(() => clock.next(START + CLOCK_TOLERANCE_MS + 1), untrusted);
   });
 
-  it('continues from the last time once the operator confirms it, until the clock has caught up', () => {
+  it('continues from the last time after a confirmation, until the clock has caught up', () => {
     const { time, clock } = clockAt();
     const last = START + 3_600_000;
     assert.throws(() => clock.next(last), untrusted);
@@ -58,11 +58,11 @@ describe('clock', () => {
     assert.equal(clock.next(last + 1), last + 1);
     time.advance(3_600_000);
     assert.equal(clock.next(last), last);
-    // Caught up: the word is used up.
+    // The clock has caught up, so the confirmation has ended.
     assert.throws(() => clock.next(last + CLOCK_TOLERANCE_MS + 1), untrusted);
   });
 
-  it('says in advance why it will give no time, which does not withdraw a confirmation', () => {
+  it('reports in advance why it would refuse, without using up a confirmation', () => {
     const { time, clock } = clockAt();
     const last = START + 3_600_000;
     assert.equal(clock.doubt(START), null);
@@ -74,7 +74,7 @@ describe('clock', () => {
     assert.equal(clock.doubt(last), 'moved by -61000 ms');
   });
 
-  it('needs a new confirmation for a new jump', () => {
+  it('requires a new confirmation for a new jump', () => {
     const { time, clock } = clockAt();
     time.jump(START + 3_600_000);
     assert.throws(() => clock.next(0), untrusted);

@@ -1,4 +1,4 @@
-// Rounds that are signed while a batch is on its way to the disk: the next batch has them all, in order.
+// Rounds that are signed during a write to disk: the next batch contains all of them, in order.
 
 import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -20,15 +20,15 @@ describe('committer', () => {
   });
   afterEach(() => rm(folder, { recursive: true }));
 
-  it('writes all rounds that were signed while the disk was busy as one batch', async () => {
-    /** Entries in each batch; a batch waits for the disk. */
+  it('writes all rounds that were signed during a write as one batch', async () => {
+    /** The number of entries in each batch; a batch waits for the disk. */
     const batches: number[] = [];
     let disk: Promise<void> = Promise.resolve();
     const log = await openLog({
       data: folder,
       kind: 'live',
       origin_base: 'log.example',
-      // Signed on this thread: a round is signed in the turn in which it is placed.
+      // A round is signed on this thread, in the turn in which it is placed.
       threads: openThreads({ inline: true }),
       checkpoint_interval_ms: 3_600_000,
       types: [NOTE],
@@ -63,7 +63,7 @@ describe('committer', () => {
     await turns(20);
     const third = append(30);
     await turns(20);
-    // Signed, and not on disk: nobody is told, and no second batch begins.
+    // The rounds are signed but not on disk: no append has resolved, and no second batch has begun.
     assert.deepEqual(batches, [1]);
     assert.equal(answered, 0);
     assert.equal(log.size(), size);

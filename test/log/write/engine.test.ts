@@ -1,4 +1,4 @@
-// What a start accepts and what it refuses: entry 0, origins, predecessors, databases behind their file.
+// Starts that a log accepts and refuses: entry 0, origins, predecessors, and databases behind their checkpoint file.
 
 import assert from 'node:assert/strict';
 import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
@@ -10,7 +10,7 @@ import { code, KeptLog, note, statementOf, withLog } from './kept-log.ts';
 const file = async (kept: KeptLog): Promise<JsonObject> =>
   JSON.parse(await readFile(kept.checkpointFile, 'utf8')) as JsonObject;
 
-/** Runs a check on a log that is stopped before and, with its file as it was, started after. */
+/** Changes the checkpoint file of a stopped log, and returns the error of its start. */
 async function refusedStart(
   kept: KeptLog,
   change: (file: JsonObject) => JsonObject | null,
@@ -50,7 +50,7 @@ describe('engine: a new log', () => {
   );
 
   it(
-    'keeps its private keys from others',
+    'writes private keys that only the owner can read',
     withLog(async (kept) => {
       await kept.log.operator.rotateKey();
       const keys = join(kept.folder, 'keys');
@@ -61,7 +61,7 @@ describe('engine: a new log', () => {
   );
 
   it(
-    'can have its keys under a passphrase, and opens with no other',
+    'can encrypt its keys with a passphrase, and opens with no other',
     withLog(
       async (kept) => {
         await kept.append(note('a'));
@@ -85,7 +85,7 @@ describe('engine: a new log', () => {
     await second.end();
   });
 
-  it('has a predecessor exactly when its number is over 1, and that is the log before', async () => {
+  it('requires a predecessor if and only if its number is above 1, and it must be the log before', async () => {
     const of = (origin: string): Predecessor => ({ origin, size: 2, root: '0'.repeat(64) });
     const cases: readonly (readonly [number, Predecessor | undefined])[] = [
       [2, undefined],
@@ -109,7 +109,7 @@ describe('engine: a new log', () => {
 
 describe('engine: a start', () => {
   it(
-    'keeps the origin whatever the address is now, unless another is insisted on',
+    'keeps the origin at any address, and refuses a different fixed origin',
     withLog(async (kept) => {
       await kept.restart({ origin_base: 'new.example' });
       assert.equal(kept.log.origin, 'log.example/log/live/1');
@@ -124,7 +124,7 @@ describe('engine: a start', () => {
   );
 
   it(
-    'changes nothing: same checkpoint, same size, same keys',
+    'changes nothing: the checkpoint, size and keys are the same',
     withLog(async (kept) => {
       await kept.append(note('a'));
       await kept.publish();
@@ -141,7 +141,7 @@ describe('engine: a start', () => {
   );
 
   it(
-    'goes on within the millisecond of the last entry',
+    'continues within the millisecond of the last entry',
     withLog(async (kept) => {
       await kept.append(note('a'), note('b'));
       await kept.restart();
@@ -151,7 +151,7 @@ describe('engine: a start', () => {
   );
 
   it(
-    'of two logs in one process keeps them apart',
+    'uses different keys for two logs in one process',
     withLog(async (kept) => {
       const threads = openThreads({ inline: true });
       const sandbox = await openLog({
@@ -172,7 +172,7 @@ describe('engine: a start', () => {
   );
 
   it(
-    'is for reading only without the checkpoint key, and without the receipt key in force',
+    'is read-only without the checkpoint key or the receipt key in force',
     withLog(async (kept) => {
       const keys = join(kept.folder, 'keys');
       await kept.stop();
@@ -196,7 +196,7 @@ describe('engine: a database behind its checkpoint file', () => {
   const behind = code('log_rolled_back');
 
   it(
-    'is refused when the file knows of more, has another root, another origin, or is missing',
+    'is refused if the file has a larger size, another root or another origin, or is missing',
     withLog(async (kept) => {
       await kept.append(note('a'));
       await kept.publish();
@@ -218,7 +218,7 @@ describe('engine: a database behind its checkpoint file', () => {
   );
 
   it(
-    'is refused when an older copy of it is put back',
+    'is refused if it is an older copy',
     withLog(async (kept) => {
       await kept.append(note('a'));
       const old = await kept.image();
@@ -231,7 +231,7 @@ describe('engine: a database behind its checkpoint file', () => {
   );
 
   it(
-    'is refused when it is gone altogether',
+    'is refused if it is missing',
     withLog(async (kept) => {
       await kept.append(note('a'));
       const image = await kept.image();
@@ -241,11 +241,11 @@ describe('engine: a database behind its checkpoint file', () => {
   );
 
   it(
-    'is one that has just been acknowledged, before any checkpoint',
+    'is detected for an acknowledged entry before any checkpoint',
     withLog(async (kept) => {
       const old = await kept.image();
       await kept.append(note('a'));
-      // At most a second later the file knows of it.
+      // The file has the size within a second.
       const size = kept.log.size();
       while (((await file(kept)).acknowledged as { size: number }).size < size) {
         await new Promise((resolve) => setTimeout(resolve, 20));
@@ -258,7 +258,7 @@ describe('engine: a database behind its checkpoint file', () => {
   );
 
   it(
-    'is named when the file is not one of ours',
+    'is reported as store_corrupt if the file is not a checkpoint file',
     withLog(async (kept) => {
       code('store_corrupt')(await refusedStart(kept, () => ({ size: 1 })));
     }),

@@ -1,4 +1,4 @@
-// Entry ids: UUIDv7 that increases with time and counter, and gives both back.
+// Entry ids: UUIDv7 that increase with time and counter; both can be read from an id.
 
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
@@ -8,7 +8,7 @@ const time = fc.integer({ min: 0, max: 2 ** 48 - 1 });
 const counter = fc.integer({ min: 0, max: 2 ** 31 - 1 });
 
 describe('entry ids', () => {
-  it('give the time and the counter back', () => {
+  it('contain the time and the counter', () => {
     fc.assert(
       fc.property(time, counter, (ms, seq) => {
         const id = entryId(ms, seq);
@@ -19,7 +19,7 @@ describe('entry ids', () => {
     );
   });
 
-  it('increase with the counter within a millisecond, whatever is random in them', () => {
+  it('increase with the counter within a millisecond, for any random bits', () => {
     fc.assert(
       fc.property(time, fc.integer({ min: 0, max: 2 ** 31 - 2 }), (ms, seq) => {
         assert.ok(entryId(ms, seq) < entryId(ms, nextSeq(ms, ms, seq)));
@@ -27,7 +27,7 @@ describe('entry ids', () => {
     );
   });
 
-  it('start a new millisecond anywhere, with room above', () => {
+  it('start a new millisecond at a random counter, with room to increase', () => {
     const seq = nextSeq(2, 1, 5);
     assert.ok(seq >= 0 && seq < 2 ** 30);
   });

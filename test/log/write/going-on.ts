@@ -1,18 +1,18 @@
-// A log that goes on after a start: entries on chains, and proofs that rest on the map as it was loaded.
+// A log after a restart: it appends to chains and proves from the map as loaded.
 
 import { native } from '../../../log/crypto/native.ts';
 import { verifyAbsence } from '../../../log/verify.ts';
 import { note } from './kept-log.ts';
 import type { KeptLog } from './kept-log.ts';
 
-/** Entries on old and new chains. */
+/** Appends entries on existing and new chains. */
 export const some = async (kept: KeptLog, count: number, chains = 40): Promise<void> => {
   await Promise.all(
     Array.from({ length: count }, (_, i) => kept.append(note(`case-${String((i * 7) % chains)}`))),
   );
 };
 
-/** Asks at once about a chain that is there and one that is not: the proofs rest on the map as loaded. */
+/** Requests proofs for an existing and an unknown chain from the map as loaded. */
 export async function proves(kept: KeptLog): Promise<void> {
   const { map_head_ms: to_ms } = kept.log.published();
   for (const name of ['case-7', 'nothing']) {
@@ -25,7 +25,7 @@ export async function proves(kept: KeptLog): Promise<void> {
   }
 }
 
-/** Goes on after a start: answers, grows, publishes. */
+/** Requests proofs, appends and publishes after a restart. */
 export async function goesOn(kept: KeptLog): Promise<void> {
   await proves(kept);
   await some(kept, 30);

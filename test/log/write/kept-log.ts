@@ -1,5 +1,5 @@
-// The test log of test/support over several openings, with a type, a tenant and every note it published;
-// at its end the replay judges all entries and notes, and fsck the database.
+// A test log on one folder that is opened several times, with a type, a tenant and every note that it published. At
+// the end the replay verifies all entries and notes, and fsck the database.
 
 import assert from 'node:assert/strict';
 import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
@@ -22,13 +22,13 @@ import type { Trust } from '../../../log/verify.ts';
 import { openTestLog, TestTime } from '../../support/open-test-log.ts';
 import type { TestLog } from '../../support/open-test-log.ts';
 
-/** When every log of the tests begins. */
+/** The time at which the log of each test begins. */
 export const START_MS = 1_790_000_000_000;
 
 export const TENANT = 'dGVuYW50LWV4YW1wbGUtMQ';
 export const OTHER_TENANT = 'dGVuYW50LWV4YW1wbGUtMg';
 
-/** A declared type with a chain of its own; its rows count the entries of each case and name the last. */
+/** A declared type with its own chain; its rows count the entries of each case and have the index of the last. */
 export const NOTE: EntryType = {
   name: 'gate.note.v1',
   schema: {
@@ -59,23 +59,23 @@ export const note = (case_id: string, members: JsonObject = {}): Draft => ({
 });
 
 export type KeptOptions = Partial<OpenLogOptions> & {
-  /** Leaves entry 0 and its map head as all there is. */
+  /** Registers no tenant and declares no type: the log has entry 0 and its map head only. */
   readonly bare?: boolean;
 };
 
-/** A data folder that no program has open, and what had been published from it. */
+/** A data folder that is not open, and the notes published from it. */
 export interface Image {
   readonly folder: string;
   readonly notes: ReadonlyMap<number, string>;
   readonly now_ms: number;
 }
 
-/** One data folder over several openings of its log. */
+/** A data folder whose log is opened several times. */
 export class KeptLog {
   readonly folder: string;
   readonly options: KeptOptions;
   readonly time: TestTime;
-  /** Every note that was ever published, by size. */
+  /** Every published note, by size. */
   readonly notes = new Map<number, string>();
   #opened: TestLog;
   #open = true;
@@ -88,7 +88,7 @@ export class KeptLog {
     this.#watch();
   }
 
-  /** In a new folder, or in that of an image. */
+  /** Opens a log in a new folder, or in that of an image. */
   static async open(options: KeptOptions = {}, image?: Image): Promise<KeptLog> {
     const folder = image?.folder ?? (await mkdtemp(join(tmpdir(), 'actlog-')));
     const time = new TestTime(image?.now_ms ?? START_MS);
@@ -107,8 +107,8 @@ export class KeptLog {
   }
 
   /**
-   * What a crash at this moment would leave: database, keys and checkpoint file, without the map. A file
-   * read before is put in the place of the newest one.
+   * The files that a crash at this moment would leave: database, keys and checkpoint file, without the snapshot of
+   * the map. An earlier checkpoint file can be given in place of the newest.
    */
   async image(checkpointFile?: string): Promise<Image> {
     const folder = await mkdtemp(join(tmpdir(), 'actlog-image-'));
@@ -129,13 +129,13 @@ export class KeptLog {
     return this.#opened.checkpoint_file;
   }
 
-  /** Closes the log in good order. */
+  /** Closes the log. */
   async stop(): Promise<void> {
     this.#open = false;
     await this.#opened.stop();
   }
 
-  /** Opens it again, also with other options. */
+  /** Opens the log again, with other options if given. */
   async start(options: KeptOptions = {}): Promise<Log> {
     this.#opened = await openIn(this.folder, this.time, { ...this.options, ...options });
     this.#open = true;
@@ -158,14 +158,14 @@ export class KeptLog {
     return size;
   }
 
-  /** The trust of a verifier that takes keys from the log's own entries. */
+  /** Trust with the keys from the entries of the log itself. */
   trust(): Trust {
     const { origin, vkey } = this.log;
     const kinds = new Map([['gate.case', 1]]);
     return { origin, vkey, keys: [...this.log.receiptKeys()], kinds };
   }
 
-  /** Replays every entry, opens every note, and asks the log for each entry by each of its names. */
+  /** Replays every entry, verifies every note, and looks each entry up by id and hash. */
   check(): Replay {
     const { log } = this;
     const replay = new Replay({ suite: native, origin: log.origin });
@@ -179,7 +179,7 @@ export class KeptLog {
       assert.equal(log.indexOfHash(leafHash), index);
       assert.equal(log.indexOfEntry(statement.entry_id as string), index);
       const note = log.checkpointAt(index + 1);
-      // Cosignatures may join a note; nothing that stood there goes.
+      // Cosignatures may be added to a note; nothing else may change.
       const shown = this.notes.get(index + 1) ?? '';
       assert.ok((note ?? '').startsWith(shown), 'a note changed');
       if (note === null) continue;
@@ -193,7 +193,7 @@ export class KeptLog {
     return replay;
   }
 
-  /** Checks, closes and removes. */
+  /** Checks, closes and removes the log. */
   async end(): Promise<void> {
     try {
       if (this.#open) {
@@ -231,7 +231,7 @@ function openIn(data: string, time: TestTime, options: KeptOptions): Promise<Tes
   });
 }
 
-/** Runs a test with a log that is checked and removed after it. */
+/** Runs a test with a log that is checked and removed afterwards. */
 export const withLog =
   (body: (kept: KeptLog) => Promise<void>, options: KeptOptions = {}): (() => Promise<void>) =>
   async () => {
@@ -241,19 +241,19 @@ export const withLog =
       await body(kept);
       failed = false;
     } finally {
-      // After a failure the finding of the test counts, not that of the check.
+      // If the test has failed, its error is reported, not that of the check.
       await kept.end().catch((error: unknown) => {
         if (!failed) throw error;
       });
     }
   };
 
-/** What an append or a call was refused with. */
+/** Asserts the code of an error. */
 export const code = (wanted: LogError['code']) => (error: unknown) => {
   assert.equal((error as { code?: string }).code, wanted, String(error));
   return true;
 };
 
-/** A statement of an entry, parsed. */
+/** The parsed statement of an entry. */
 export const statementOf = (log: Log, index: number): JsonObject =>
   JSON.parse(log.entry(index) ?? 'null') as JsonObject;

@@ -1,5 +1,5 @@
-// A log whose checkpoint or receipt key is lost: read as before, appended to no more, succeeded by another one, and
-// untouched once it has a successor. log/FORMAT.md §5.
+// A log whose checkpoint or receipt key is lost: it can be read, refuses appends, can have a successor, and is not
+// changed once it has one. log/FORMAT.md §5.
 
 import assert from 'node:assert/strict';
 import { mkdir, mkdtemp, readdir, rename, rm, writeFile } from 'node:fs/promises';
@@ -78,7 +78,7 @@ describe('a log without one of its keys', () => {
     ['empty', ''],
     ['half', '-----BEGIN PRIVATE KEY-----\nMC4CAQ'],
   ] as const) {
-    it(`that an earlier release left ${what} starts where nothing rests on it`, async () => {
+    it(`starts with an unused key file that an earlier release left ${what}`, async () => {
       await writeFile(join(keys(), 'live-1-receipt-new.pem'), left, { mode: 0o600 });
       const again = await reopened();
       await again.log.append([act(3, 'a')]);
@@ -96,7 +96,7 @@ describe('a log without one of its keys', () => {
       await rm(data, { recursive: true });
     });
 
-    it(`that is ${what} now, and in use, is named`, async () => {
+    it(`reports a key in use that is ${what}`, async () => {
       const path = await nameOf('checkpoint');
       await writeFile(path, left);
       const { log, stop } = await reopened();
@@ -112,7 +112,7 @@ describe('a log without one of its keys', () => {
     ['checkpoint', 'checkpoint'],
     ['receipt-', 'receipt'],
   ] as const) {
-    it(`is read as before and takes nothing (${lost_key} key)`, async () => {
+    it(`can be read but refuses appends (${lost_key} key)`, async () => {
       const path = await nameOf(part);
       await rename(path, `${path}.away`);
       const { log, stop, check } = await reopened();
@@ -128,7 +128,7 @@ describe('a log without one of its keys', () => {
       await assert.rejects(log.registerTenant('C'.repeat(21) + 'A', '1'.repeat(64)), refused);
       const files = await readdir(keys());
       await assert.rejects(log.operator.rotateKey(), refused);
-      assert.deepEqual(await readdir(keys()), files, 'no key that nothing declares');
+      assert.deepEqual(await readdir(keys()), files, 'no key file without a declaration');
       await assert.rejects(log.operator.closeForGood(null), refused);
       await assert.rejects(log.whenPublished(log.size() + 1), refused);
       await log.putAttached([{ key: 'kept', value: Buffer.of(1) }]);
@@ -136,7 +136,7 @@ describe('a log without one of its keys', () => {
       assert.ok(question !== undefined);
       await check();
       await stop();
-      // The operator found it.
+      // The operator found the key.
       await rename(`${path}.away`, path);
       const again = await reopened();
       assert.equal(again.log.health().lost_key, null);
@@ -145,13 +145,13 @@ describe('a log without one of its keys', () => {
       await again.stop();
     });
 
-    it(`has a successor, and stays readable next to it (${lost_key} key)`, async () => {
+    it(`can have a successor, and can still be read (${lost_key} key)`, async () => {
       const path = await nameOf(part);
       await rename(path, `${path}.away`);
       const succession = await succeed();
       assert.deepEqual(succession.predecessor, { origin: first.log.origin, size: published.size });
       assert.equal(succession.orderly, false);
-      assert.deepEqual(await succeed(), succession, 'the same when asked twice');
+      assert.deepEqual(await succeed(), succession, 'the same result when run again');
       const next = await reopened(2);
       await next.log.append([act(4)]);
       const opened = JSON.parse(next.log.entry(0) ?? '') as { predecessor: object };
@@ -167,7 +167,7 @@ describe('a log without one of its keys', () => {
       await old.stop();
     });
 
-    it(`is not written to when its key is found after the succession (${lost_key} key)`, async () => {
+    it(`is not changed if its key is found after the succession (${lost_key} key)`, async () => {
       const path = await nameOf(part);
       await rename(path, `${path}.away`);
       const once = await succeed();
@@ -184,7 +184,7 @@ describe('a log without one of its keys', () => {
     });
   }
 
-  it('says that it cannot be read where not even its verifier key is known, and has a successor', async () => {
+  it('cannot be read if its verifier key is unknown too, but can have a successor', async () => {
     await rm(await nameOf('checkpoint'));
     const store = await openStore(join(first.folder, 'db'));
     await store.write([write(metaKey('vkey'), null)]);
@@ -198,7 +198,7 @@ describe('a log without one of its keys', () => {
     assert.deepEqual((await succeed()).predecessor, predecessor);
   });
 
-  it('is not opened with the checkpoint key of another log', async () => {
+  it('is refused with the checkpoint key of another log', async () => {
     const other = await openTestLog({ data: first.data, kind: 'sandbox' });
     await other.stop();
     const foreign = (await readdir(keys())).find((file) => file.startsWith('sandbox-1-checkpoint'));

@@ -1,4 +1,4 @@
-// Which members the sequence point lets through: what a caller may say, and what only the core says.
+// The members that the sequencer accepts from a caller, and those that only the log itself may set.
 
 import assert from 'node:assert/strict';
 import { LogError, readEntry } from '../../../log/index.ts';
@@ -9,7 +9,7 @@ import { act, LOOSE } from './placing-drafts.ts';
 describe('placing: members', () => {
   for (const member of ['type', 'index', 'links', 'kid', 'toll', 'commitments', 'submitter']) {
     it(
-      `refuses ${member} among a draft's own members`,
+      `refuses ${member} among the members of a draft`,
       withLog(async (kept) => {
         await assert.rejects(kept.append(note('a', { [member]: 'x' })), code('entry_invalid'));
       }),
@@ -18,7 +18,7 @@ describe('placing: members', () => {
 
   for (const member of ['signature', 'entry_hash', 'permalink', 'disclosures', 'log', 'ignored']) {
     it(
-      `refuses the receipt's ${member}`,
+      `refuses ${member}, which only receipts have`,
       withLog(async (kept) => {
         await assert.rejects(kept.append(note('a', { [member]: 'x' })), code('entry_invalid'));
       }),
@@ -52,7 +52,7 @@ describe('placing: members', () => {
   }
 
   it(
-    'takes what may stand in clear',
+    'accepts values that are allowed in clear text',
     withLog(async (kept) => {
       await kept.log.declare([LOOSE]);
       await kept.append(
@@ -74,7 +74,7 @@ describe('placing: members', () => {
   );
 
   it(
-    'refuses what breaks the schema, a type that is not declared, and one of the core that does not exist',
+    'refuses members that break the schema, an undeclared type, and an unknown type of the core',
     withLog(async (kept) => {
       await assert.rejects(kept.append(note('a', { amount: 'x' })), code('entry_invalid'));
       await assert.rejects(kept.append(act('gate.other.v1', {})), code('type_undeclared'));
@@ -85,7 +85,7 @@ describe('placing: members', () => {
   );
 
   it(
-    'refuses an entry over 65,535 bytes and takes one of exactly that',
+    'refuses an entry over 65,535 bytes, and accepts one of exactly that size',
     withLog(async (kept) => {
       await kept.log.declare([LOOSE]);
       const sized = (n: number): Draft =>
@@ -93,8 +93,8 @@ describe('placing: members', () => {
       await assert.rejects(kept.append(sized(40_000)), code('entry_too_large'));
       const [small] = await kept.append(sized(30_000));
       const bytes = Buffer.byteLength(small!.text);
-      // Each 1 takes two bytes; a digit more in the last one makes it odd or even. The index has as
-      // many digits as before.
+      // Each 1 takes two bytes; one more digit in the last number makes the size odd or even. The index keeps its
+      // number of digits.
       const room = 65_535 - bytes;
       const members = (more: number): JsonObject => ({
         list: [
@@ -112,7 +112,7 @@ describe('placing: members', () => {
   );
 
   it(
-    'gives an entry exactly the members it should have',
+    'gives an entry exactly the specified members',
     withLog(async (kept) => {
       const [entry] = await kept.append(note('a', { outcome: 'DENY' }));
       const { kid } = kept.log.receiptKeys()[0]!;

@@ -1,4 +1,4 @@
-// Links, tenants and entities at the sequence point: whose entry stands on which chain.
+// Links, tenants and entities as the sequencer assigns and checks them.
 
 import assert from 'node:assert/strict';
 import { LogError } from '../../../log/index.ts';
@@ -36,7 +36,7 @@ describe('placing: links', () => {
   );
 
   it(
-    'come from reserved members by their grammar, in the order of the table',
+    'are derived from reserved members by their grammar, in the order of the table',
     withLog(async (kept) => {
       await kept.log.declare([LOOSE]);
       await kept.append(claim('claim'));
@@ -67,7 +67,7 @@ describe('placing: links', () => {
 
 describe('placing: tenants and entities', () => {
   it(
-    'refuses a tenant that is not registered, and sees one of the same round',
+    'refuses an unknown tenant, and accepts one registered in the same round',
     withLog(async (kept) => {
       const draft = { ...note('a'), tenant_ref: OTHER_TENANT };
       await assert.rejects(kept.append(draft), code('tenant_unknown'));
@@ -80,7 +80,7 @@ describe('placing: tenants and entities', () => {
   );
 
   it(
-    'registers a tenant once, however often it is asked',
+    'registers a tenant once for any number of calls',
     withLog(async (kept) => {
       const size = kept.log.size();
       const register = () => kept.log.registerTenant(OTHER_TENANT, '1'.repeat(64));
@@ -110,7 +110,7 @@ describe('placing: tenants and entities', () => {
   );
 
   it(
-    'follows an entity through claim, transfer and release',
+    'applies claims, transfers and releases of an entity',
     withLog(async (kept) => {
       await kept.log.declare([LOOSE]);
       await kept.log.registerTenant(OTHER_TENANT, '1'.repeat(64));
@@ -134,7 +134,7 @@ describe('placing: tenants and entities', () => {
   );
 
   it(
-    'checks manifests and runs of heartbeats',
+    'checks manifests and heartbeat runs',
     withLog(async (kept) => {
       await kept.append(claim('claim'), manifest());
       assert.deepEqual(kept.log.surfaces().manifest('acme')?.surfaces, ['bind']);

@@ -1,4 +1,4 @@
-// What the sequence point lets through, and what it refuses: nothing that a replay would call a violation.
+// The drafts that the sequencer accepts and refuses: it writes nothing that a replay would report as a violation.
 
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
@@ -10,7 +10,7 @@ import { act, LOOSE } from './placing-drafts.ts';
 
 describe('placing: the table', () => {
   it(
-    'takes event times within the window and refuses those outside it',
+    'accepts event times within the limits and refuses others',
     withLog(async (kept) => {
       const { issued_at_ms: now } = (await kept.append(note('a')))[0]!;
       const at = (event_at_ms: number): Draft => ({ ...note('a'), event_at_ms });
@@ -45,7 +45,7 @@ describe('placing: the table', () => {
   );
 
   it(
-    'commits to private values, and the disclosures open the receipt',
+    'commits to private values, and the disclosures match the commitments',
     withLog(async (kept) => {
       const values = { message: 'We should not hire her', score: 0.25, parts: { a: [1.5, null] } };
       const [entry, same] = await kept.append(
@@ -78,7 +78,7 @@ describe('placing: the table', () => {
   );
 
   it(
-    'refuses commitments with a free-text name and takes none for no private values',
+    'refuses commitments with a free-text name, and writes none without private values',
     withLog(async (kept) => {
       await assert.rejects(kept.append({ ...note('a'), private: { 'a b': 1 } }), LogError);
       const [entry] = await kept.append({ ...note('a'), private: {} });
@@ -87,7 +87,7 @@ describe('placing: the table', () => {
   );
 
   it(
-    'refuses entries of the log itself that break its life',
+    'refuses entries of the log itself out of their order',
     withLog(async (kept) => {
       const { jwk } = kept.log.receiptKeys()[0]!;
       const key = { kty: jwk.kty, crv: jwk.crv, x: jwk.x };
@@ -109,7 +109,7 @@ describe('placing: the table', () => {
 
 describe('placing: rows', () => {
   it(
-    'of one plugin are not for another to write',
+    'of one plugin cannot be written by another',
     withLog(async (kept) => {
       const thief: EntryType = {
         name: 'other.note.v1',
@@ -129,7 +129,7 @@ describe('placing: rows', () => {
 });
 
 describe('placing: hostile drafts', () => {
-  it('never writes what a replay refuses', async () => {
+  it('are never written if a replay would refuse them', async () => {
     const kept = await KeptLog.open();
     try {
       await kept.log.declare([LOOSE]);

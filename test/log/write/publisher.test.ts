@@ -1,4 +1,4 @@
-// Publishing: when, over what, and never two notes of one size.
+// The publisher: when it publishes, what a checkpoint covers, and that there are no two notes of one size.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -46,15 +46,15 @@ describe('publisher', () => {
   );
 
   it(
-    'publishes what is new at its interval, and nothing when there is nothing',
+    'publishes new entries at its interval, and nothing if there are none',
     withLog(
       async (kept) => {
         const [entry] = await kept.append(note('a'));
-        // Nobody asks; a checkpoint under way when the entry came may be of less.
+        // No call requests a checkpoint; one in progress when the entry came may not include it.
         while (kept.log.published().size <= entry!.index) await next(kept.log);
         while (kept.log.published().size < kept.log.size()) await next(kept.log);
         const still = kept.log.size();
-        // Far more than an interval, told by another clock of the same loop.
+        // Much longer than the interval.
         await new Promise((resolve) => setTimeout(resolve, 100));
         assert.equal(kept.log.size(), still);
       },
@@ -63,7 +63,7 @@ describe('publisher', () => {
   );
 
   it(
-    'publishes at once when it is asked, long before its interval',
+    'publishes on request, long before its interval',
     withLog(async (kept) => {
       const [entry] = await kept.append(note('a'));
       const { size, root } = await kept.log.whenPublished(entry!.index + 1);
@@ -74,7 +74,7 @@ describe('publisher', () => {
   );
 
   it(
-    'brings a new map head when somebody asks for one entry more than there is',
+    'appends a new map head if a caller waits for one entry more than there is',
     withLog(async (kept) => {
       await kept.publish();
       for (let i = 0; i < 5; i += 1) {
@@ -90,13 +90,13 @@ describe('publisher', () => {
   );
 
   it(
-    'hears an ask that comes while a checkpoint is under way',
+    'serves a request that arrives while a checkpoint is in progress',
     withLog(async (kept) => {
       for (let i = 0; i < 20; i += 1) {
         await kept.append(note('a'));
         const first = kept.log.whenPublished(kept.log.size());
         const seen = kept.log.size();
-        // The map head is durable, its checkpoint is not out yet.
+        // The map head is durable, but its checkpoint is not published yet.
         while (kept.log.size() === seen) await new Promise(setImmediate);
         assert.ok(kept.log.published().size < kept.log.size());
         await kept.log.whenPublished(kept.log.size() + 1);
@@ -106,7 +106,7 @@ describe('publisher', () => {
   );
 
   it(
-    'is not kept from others by one who asks for what does not exist',
+    'serves others while one caller waits for an entry that does not exist',
     withLog(async (kept) => {
       const far = new AbortController();
       const never = kept.log.whenPublished(1_000_000, far.signal);
@@ -118,10 +118,10 @@ describe('publisher', () => {
   );
 
   it(
-    'publishes an idle log again and again, each with a map head of its own',
+    'publishes an idle log repeatedly, each time with a new map head',
     withLog(
       async (kept) => {
-        // Nothing but idle checkpoints comes from here on, one entry each.
+        // From here on there are only idle checkpoints, with one entry each.
         let size = await kept.publish();
         for (let i = 0; i < 3; i += 1) {
           if (kept.log.published().size === size) await next(kept.log);
@@ -135,7 +135,7 @@ describe('publisher', () => {
   );
 
   it(
-    'counts the idle time of a log from its last map head, also over a restart',
+    'counts the idle time from the last map head, also across a restart',
     withLog(async (kept) => {
       const size = await kept.publish();
       kept.time.advance(600_000);
@@ -147,7 +147,7 @@ describe('publisher', () => {
   );
 
   it(
-    'ends each checkpoint with the map head whose time it shows, under load',
+    'ends each checkpoint with the map head whose time it has, under load',
     withLog(
       async (kept) => {
         const seen: Published[] = [];
@@ -184,7 +184,7 @@ describe('publisher', () => {
   );
 
   it(
-    'lets a waiter go when its signal says so, before and while it waits',
+    'stops waiting when the signal of the caller is aborted, before or during the wait',
     withLog(async (kept) => {
       const gone = AbortSignal.abort();
       await assert.rejects(kept.log.whenPublished(1000, gone), code('log_unavailable'));
@@ -199,7 +199,7 @@ describe('publisher', () => {
   );
 
   it(
-    'has each note in the file outside before anybody sees it',
+    'writes each note to the checkpoint file before it publishes it',
     withLog(async (kept) => {
       for (let i = 0; i < 3; i += 1) {
         await kept.append(note('a'));
@@ -212,7 +212,7 @@ describe('publisher', () => {
   );
 
   it(
-    'stops calling back those who stopped listening',
+    'calls no listener after its removal',
     withLog(async (kept) => {
       let calls = 0;
       const stop = kept.log.onPublished(() => (calls += 1));
@@ -226,7 +226,7 @@ describe('publisher', () => {
 
 describe('publisher: witnesses', () => {
   it(
-    'are offered a size again while nothing follows it, and it is published once they agree',
+    'are offered the same size again while no entry follows, and it is published once they cosign',
     withLog(
       async (kept) => {
         const size = kept.log.size();
@@ -248,7 +248,7 @@ describe('publisher: witnesses', () => {
     ),
   );
 
-  it('have their note in the file over a start, though it was never published', async () => {
+  it('have the signed note in the checkpoint file after a start, though it was never published', async () => {
     const signed: string[] = [];
     const cosign: Cosign = ({ note: text }) => {
       signed.push(text);
@@ -264,10 +264,10 @@ describe('publisher: witnesses', () => {
     await assert.rejects(asked, code('log_unavailable'));
 
     const again = await KeptLog.open({ bare: true, cosign }, image);
-    assert.equal(again.log.published().size, 2, 'the witnesses did not agree');
+    assert.equal(again.log.published().size, 2, 'the witnesses have not cosigned yet');
     await again.log.registerTenant(OTHER_TENANT, '0'.repeat(64));
     const size = again.log.size();
-    // The file is written once more for the acknowledged size, long before any interval is over.
+    // The file is written again for the acknowledged size, long before any interval ends.
     while ((await fileOf(again)).acknowledged.size < size) {
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
@@ -275,7 +275,7 @@ describe('publisher: witnesses', () => {
     await again.end();
   });
 
-  it('take cosignatures that can only come once the note is out', async () => {
+  it('may add cosignatures after the note is published', async () => {
     const coming: ((joined: boolean) => void)[] = [];
     const cosign: Cosign = ({ note: text }) =>
       Promise.resolve({
@@ -293,7 +293,7 @@ describe('publisher: witnesses', () => {
     await kept.log.registerTenant(TENANT, '0'.repeat(64));
     const second = await kept.log.whenPublished(kept.log.size());
     assert.equal(kept.log.published(), second);
-    // Of the older one, when there is a newer: that is kept, and nothing else changes.
+    // A cosignature of the older note is added to it, and nothing else changes.
     coming[0]?.(true);
     while (kept.log.checkpointAt(first.size) === first.note) await new Promise(setImmediate);
     assert.equal(kept.log.checkpointAt(first.size), `${first.note}— late AAAAAAAAAAAA\n`);
@@ -304,7 +304,7 @@ describe('publisher: witnesses', () => {
       ...second,
       note: `${second.note}— late AAAAAAAAAAAA\n`,
     });
-    // And none at all is well, too, as is one that comes after the end.
+    // The later promise may also resolve to null, or after the end.
     await kept.log.registerTenant(OTHER_TENANT, '0'.repeat(64));
     const third = await kept.log.whenPublished(kept.log.size());
     coming[2]?.(false);

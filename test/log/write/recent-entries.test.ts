@@ -1,4 +1,4 @@
-// The entries in memory: against a plain list, at every turn of the ring, and within their bounds.
+// The entries in memory, compared with a list, at every turn of the ring, and within their limits.
 
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
@@ -18,7 +18,7 @@ function filled(from: number, to: number): RecentEntries {
 }
 
 describe('recent entries', () => {
-  it('have the last ones by index and by id, and say nothing of older ones', () => {
+  it('contain the last ones by index and by id, and report nothing about older ones', () => {
     const size = fc.integer({ min: 0, max: 3 * MOST_ENTRIES });
     fc.assert(
       fc.property(fc.nat({ max: 10_000 }), size, fc.nat(), (from, count, asked) => {
@@ -35,14 +35,14 @@ describe('recent entries', () => {
     );
   });
 
-  it('know that no entry has an id between theirs', () => {
+  it('report that no entry has an id between theirs', () => {
     const recent = filled(7, 207);
     assert.equal(recent.indexOf(`${idOf(50)}1`), null);
     assert.equal(recent.indexOf(`${idOf(206)}1`), null);
     assert.equal(recent.indexOf('0'), undefined);
   });
 
-  it('begin anew behind a gap', () => {
+  it('start again after a gap', () => {
     const recent = filled(0, 100);
     recent.add(entry(150));
     assert.equal(recent.at(99), undefined);
@@ -52,7 +52,7 @@ describe('recent entries', () => {
     assert.equal(recent.indexOf(idOf(151)), 151);
   });
 
-  it('hold 8 MiB at the most', () => {
+  it('take at most 8 MiB', () => {
     const recent = new RecentEntries();
     for (let index = 0; index < 300; index += 1) recent.add(entry(index, 65_535));
     const held = Array.from({ length: 300 }, (_, index) => recent.at(index)).filter(Boolean).length;

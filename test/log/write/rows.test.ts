@@ -1,4 +1,4 @@
-// Rows: what is remembered of them is what the disk holds, round by round.
+// Rows in memory are the same as on disk after each round.
 
 import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -25,10 +25,10 @@ describe('rows', () => {
     await rm(folder, { recursive: true, force: true });
   });
 
-  /** What a reader finds that remembers nothing. */
+  /** The row as a reader without a cache finds it. */
   const onDisk = (key: string): Json | undefined => new Rows(store, PLUGIN_ROW).durable(key);
 
-  it('are those of the last durable round until the next one is', async () => {
+  it('are those of the last durable round until the next round is durable', async () => {
     const rows = new Rows(store, PLUGIN_ROW);
     assert.equal(rows.get('a/1'), undefined);
     rows.set('a/1', { n: 1 }, 1);
@@ -46,10 +46,10 @@ describe('rows', () => {
     assert.deepEqual([rows.durable('a/1'), onDisk('a/1')], [undefined, undefined]);
   });
 
-  it('are never other than on disk, whatever rounds write, delete and read', async () => {
+  it('are the same as on disk for any writes, deletions and reads', async () => {
     const change = fc.record({
       key: fc.constantFrom(...KEYS),
-      // As its text says it: minus zero is written as 0.
+      // As in its JSON text: minus zero is written as 0.
       value: fc.jsonValue().map((value) => JSON.parse(JSON.stringify(value)) as Json),
       reads: fc.subarray(KEYS),
     });

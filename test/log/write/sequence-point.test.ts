@@ -1,4 +1,4 @@
-// What a draft and a check see at the sequence point, and what nobody sees before it is durable.
+// What drafts and checks see when the sequencer places them, and that no reader sees a round before it is durable.
 
 import assert from 'node:assert/strict';
 import type { Appended, Draft, Json, Sequenced } from '../../../log/index.ts';
@@ -6,7 +6,7 @@ import { note, TENANT, withLog } from './kept-log.ts';
 
 describe('sequencer: the sequence point', () => {
   it(
-    'shows members the place, the group so far and the rows as of the entry before',
+    'gives members the index, the group so far and the rows after the previous entry',
     withLog(async (kept) => {
       const seen: { index: number; group: readonly Sequenced[]; row: Json | undefined }[] = [];
       const draft: Draft = {
@@ -49,7 +49,7 @@ describe('sequencer: the sequence point', () => {
   );
 
   it(
-    'shows check what earlier groups of the same round wrote',
+    'gives check the writes of earlier groups in the same round',
     withLog(async (kept) => {
       const once = (who: string): Promise<readonly Appended[]> =>
         kept.log.append([note('taken', { amount: who.length })], {
@@ -71,7 +71,7 @@ describe('sequencer: the sequence point', () => {
   );
 
   it(
-    'shows check the time and the owners',
+    'gives check the time and the owners of entities',
     withLog(async (kept) => {
       kept.time.advance(5000);
       let seen: unknown;
@@ -90,7 +90,7 @@ describe('sequencer: the sequence point', () => {
   );
 
   it(
-    'tells a refusal only when what it rests on is durable',
+    'rejects only after the rows that caused the refusal are durable',
     withLog(async (kept) => {
       const told: string[] = [];
       const first = kept.append(note('a')).then(() => told.push('entry'));
@@ -103,7 +103,10 @@ describe('sequencer: the sequence point', () => {
           },
         })
         .catch(() => {
-          assert.ok(kept.log.row('gate/case/a') !== undefined, 'durable when told');
+          assert.ok(
+            kept.log.row('gate/case/a') !== undefined,
+            'durable when the append is rejected',
+          );
           told.push('refusal');
         });
       await Promise.all([first, second]);

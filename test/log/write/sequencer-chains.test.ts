@@ -1,15 +1,15 @@
-// Links, ids and times of entries, in whatever order groups, rounds and map heads overlap.
+// Links, ids and times of entries, in any order of groups, rounds and map heads.
 
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import type { Appended, Draft } from '../../../log/index.ts';
 import { code, KeptLog, note, statementOf, TENANT, withLog } from './kept-log.ts';
 
-/** A draft that is refused at the sequence point. */
+/** A draft that the sequencer refuses. */
 const refused: Draft = { type: 'gate.note.v1', tenant_ref: TENANT, members: { outcome: 'PERMIT' } };
 
 describe('sequencer: chains', () => {
-  it('writes links that a model of the chains gives, for any history', async () => {
+  it('writes the links of a model of the chains, for any history', async () => {
     const step = fc.oneof(
       { weight: 6, arbitrary: fc.record({ notes: fc.array(fc.nat(5), { maxLength: 5 }) }) },
       { weight: 2, arbitrary: fc.record({ bad: fc.array(fc.nat(5), { maxLength: 3 }) }) },
@@ -77,7 +77,7 @@ describe('sequencer: chains', () => {
   });
 
   it(
-    'keeps ids strictly increasing within a millisecond, and times from going back',
+    'assigns strictly increasing ids within a millisecond, and times that never go back',
     withLog(async (kept) => {
       const entries = (
         await Promise.all(Array.from({ length: 300 }, (_, i) => kept.append(note(String(i)))))
@@ -90,7 +90,7 @@ describe('sequencer: chains', () => {
   );
 
   it(
-    'goes on in whatever order rounds overlap with map heads',
+    'continues with any overlap of rounds and map heads',
     withLog(async (kept) => {
       const all: Promise<unknown>[] = [];
       for (let i = 0; i < 30; i += 1) {

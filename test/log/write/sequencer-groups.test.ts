@@ -1,15 +1,15 @@
-// The groups that the one writer takes: together or not at all, in order, and no more than may wait.
+// Groups of entries: appended together or not at all, in order, and limited in number.
 
 import assert from 'node:assert/strict';
 import type { Draft } from '../../../log/index.ts';
 import { code, note, TENANT, withLog } from './kept-log.ts';
 
-/** A draft that is refused at the sequence point. */
+/** A draft that the sequencer refuses. */
 const refused: Draft = { type: 'gate.note.v1', tenant_ref: TENANT, members: { outcome: 'PERMIT' } };
 
 describe('sequencer: groups', () => {
   it(
-    'gives the entries of a group consecutive places, in order',
+    'assigns consecutive indexes to the entries of a group, in order',
     withLog(async (kept) => {
       const [a, b] = await Promise.all([
         kept.append(note('a'), note('b'), note('c')),
@@ -26,7 +26,7 @@ describe('sequencer: groups', () => {
 
   for (const place of [0, 1, 2]) {
     it(
-      `leaves nothing of a group whose draft ${String(place)} is refused`,
+      `appends nothing of a group whose draft ${String(place)} is refused`,
       withLog(async (kept) => {
         await kept.append(note('seen'));
         const size = kept.log.size();
@@ -45,7 +45,7 @@ describe('sequencer: groups', () => {
   }
 
   it(
-    'leaves nothing of a refused group between groups of the same round',
+    'appends nothing of a refused group between groups of the same round',
     withLog(async (kept) => {
       const claim = (action: string): Draft => ({
         type: 'astl.entity.v1',
@@ -69,7 +69,7 @@ describe('sequencer: groups', () => {
   );
 
   it(
-    'appends an empty group as nothing',
+    'appends nothing for an empty group',
     withLog(async (kept) => {
       const size = kept.log.size();
       assert.deepEqual(await kept.append(), []);
@@ -78,7 +78,7 @@ describe('sequencer: groups', () => {
   );
 
   it(
-    'takes a group that is larger than a round',
+    'appends a group that is larger than a round',
     withLog(async (kept) => {
       const entries = await kept.append(...Array.from({ length: 700 }, () => note('long')));
       assert.equal(entries.length, 700);
@@ -87,7 +87,7 @@ describe('sequencer: groups', () => {
   );
 
   it(
-    'refuses groups over the limit of those that wait, and only those',
+    'refuses groups beyond the limit of waiting ones, and only those',
     withLog(
       async (kept) => {
         const all = await Promise.allSettled(

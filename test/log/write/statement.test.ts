@@ -1,4 +1,4 @@
-// statement → entry → receipt: the texts are RFC 8785, and what leaves verifies offline.
+// From statement to entry to receipt: the texts are canonical (RFC 8785), and receipts are valid offline.
 
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
@@ -31,7 +31,7 @@ const SIGNATURE = 'A'.repeat(86) + '==';
 const LINKS = { base_url: 'https://log.example', sandbox: false };
 
 describe('statement: texts', () => {
-  it('are the canonical texts of the statement and of it with its signature', () => {
+  it('are the canonical texts of the statement, without and with its signature', () => {
     const name = fc.oneof(
       fc.constantFrom(
         'signatur',
@@ -65,7 +65,7 @@ describe('statement: texts', () => {
     );
   });
 
-  it('have the links that the log made in canonical form', () => {
+  it('have links in canonical form', () => {
     const text = fc.string({ maxLength: 8, unit: 'binary' }).filter((part) => part.isWellFormed());
     const count = fc.option(fc.nat());
     const link = fc.record({
@@ -82,7 +82,7 @@ describe('statement: texts', () => {
     assert.throws(() => statementText({ links: [broken], type: 'a.b.v1' }, [broken]), LogError);
   });
 
-  it('refuse members that only receipts have, and values that are not JSON', () => {
+  it('may not have members that only receipts have, or values that are not JSON', () => {
     for (const bad of [
       { signature: 'x' },
       { disclosures: {} },
@@ -109,7 +109,7 @@ describe('statement: texts', () => {
 });
 
 describe('statement: commitments and references', () => {
-  it('commit with 16 fresh bytes each time', () => {
+  it('have 16 fresh random bytes each time', () => {
     const made = Array.from({ length: 600 }, () => commit({ a: 0.5 }));
     const salts = new Set(made.map(({ disclosure }) => disclosure.salt));
     assert.equal(salts.size, made.length);
@@ -120,7 +120,7 @@ describe('statement: commitments and references', () => {
     }
   });
 
-  it('name a session as the vectors do, and another log or session otherwise', () => {
+  it('name a session as the vectors do, and differ for another log or session', () => {
     const { session_ref } = vectors as unknown as {
       session_ref: { tenant_key: string; session_id: string; session_ref: string };
     };
@@ -134,7 +134,7 @@ describe('statement: commitments and references', () => {
 
 describe('statement: receipts', () => {
   it(
-    'have the seven fields, verify offline, with and without their proof',
+    'have the seven members, and are valid offline with and without a proof',
     withLog(async (kept) => {
       const [entry] = await kept.append(note('a', { outcome: 'DENY' }));
       const receipt = receiptOf(entry!, LINKS);
@@ -161,7 +161,7 @@ describe('statement: receipts', () => {
   );
 
   it(
-    'of a sandbox say so in their links, and hold only for the sandbox',
+    'of a sandbox have sandbox in their links, and are valid for the sandbox only',
     withLog(
       async (kept) => {
         const [entry] = await kept.append(note('a'));
@@ -177,7 +177,7 @@ describe('statement: receipts', () => {
   );
 
   it(
-    'open disclosures as deep as a request may send them',
+    'verify disclosures as deep as a request may send them',
     withLog(async (kept) => {
       const deep = JSON.parse(`${'['.repeat(15)}0.5${']'.repeat(15)}`) as Json;
       const [entry] = await kept.append({ ...note('a'), private: { input: deep } });

@@ -1,5 +1,5 @@
-// A watch sees the entries of every tenant behind its declaration, may refuse new ones, and its rows are a
-// function of the log.
+// A watch sees the entries of every tenant after its declaration, may refuse new ones, and its rows are a function of
+// the log.
 
 import assert from 'node:assert/strict';
 import { fsck } from '../../../log/operate/fsck/fsck.ts';
@@ -17,7 +17,7 @@ const LIMIT = 40;
 const countOf = (rows: RowReader, tenant: string): number =>
   (rows.get(`meter/${tenant}`) as number | undefined) ?? 0;
 
-/** Counts the entries of each tenant and notes which it saw; the limit is of tenant B alone. */
+/** Counts the entries of each tenant and records them; the limit applies to tenant B only. */
 const METER: EntryType = {
   name: 'meter.mark.v1',
   schema: { type: 'object', properties: {}, additionalProperties: false },
@@ -31,7 +31,7 @@ const METER: EntryType = {
     project({ statement, type, index }, rows) {
       const tenant = statement['tenant_ref'] as string;
       rows.put(`meter/${tenant}`, countOf(rows, tenant) + 1);
-      // What the entry's own type projected stands already.
+      // The type of the entry has projected its own rows before.
       rows.put(`meter/at/${String(index)}`, { type, last: rows.get('demo/last') ?? null });
     },
   },
@@ -56,14 +56,18 @@ describe('a watch', () => {
   });
   afterEach(() => test.close());
 
-  it('sees entries of tenants behind its declaration, after their own projection', async () => {
+  it('sees entries of tenants after its declaration, after their own projection', async () => {
     const [seen] = await test.log.append([
       { ...act(1, TENANT), members: { n: 1, case_id: 'a' } },
       { type: 'astl.entity.v1', tenant_ref: TENANT, members: { entity: 'acme', action: 'claim' } },
     ]);
     await test.log.append([{ type: DEMO_ACT.name, members: { n: 2 } }]);
     await test.publish();
-    assert.equal(test.log.row(`meter/${TENANT}`), 2, 'not the act before, not the one of nobody');
+    assert.equal(
+      test.log.row(`meter/${TENANT}`),
+      2,
+      'neither the act before nor the one without a tenant',
+    );
     assert.equal(test.log.row(`meter/${OTHER}`), 1, 'its registration');
     const at = String(seen?.index);
     assert.deepEqual(test.log.row(`meter/at/${at}`), {
@@ -75,7 +79,7 @@ describe('a watch', () => {
     assert.deepEqual(differences, []);
   });
 
-  it('holds its limit under concurrency, and a refused group leaves no trace', async () => {
+  it('enforces its limit under concurrency, and nothing of a refused group is written', async () => {
     const tries = Array.from({ length: 3 * LIMIT }, (_, n) =>
       test.log.append([act(n, TENANT), act(n, OTHER)]).then(
         () => true,
@@ -91,7 +95,7 @@ describe('a watch', () => {
     assert.equal(test.log.row(`meter/${TENANT}`), LIMIT - 1);
   });
 
-  it('is rebuilt by a reindex, also beside a plugin that is not loaded', async () => {
+  it('is rebuilt by a reindex, also if another plugin is not loaded', async () => {
     await test.log.append(
       Array.from({ length: 30 }, (_, n) => act(n, n % 2 === 0 ? TENANT : OTHER)),
     );

@@ -1,4 +1,4 @@
-// fsck: clean where the log wrote, and each kind of damage named. One database is damaged in one way each.
+// fsck: no differences in what the log wrote, and each kind of damage reported with its place.
 
 import assert from 'node:assert/strict';
 import { cp, mkdtemp, readdir, rm } from 'node:fs/promises';
@@ -80,7 +80,7 @@ describe('fsck', () => {
     return differences.map(({ part, where, detail }) => `${part}: ${where}: ${detail}`);
   }
 
-  it('finds nothing where the log itself wrote, and reports each step', async () => {
+  it('finds no difference in what the log wrote, and reports its progress', async () => {
     const steps: number[] = [];
     const result = await check({ onProgress: (done: number) => steps.push(done) });
     assert.deepEqual(result.differences, []);
@@ -90,11 +90,11 @@ describe('fsck', () => {
     assert.deepEqual(steps, [256, published]);
   });
 
-  it('finds nothing with its signatures checked on threads', async () => {
+  it('finds no difference with signatures verified on threads', async () => {
     assert.deepEqual((await check({ threads: 2 })).differences, []);
   });
 
-  it('says what it could not compare', async () => {
+  it('lists what it could not compare', async () => {
     const { differences, unchecked } = await check({ types: [], vkey: undefined });
     assert.deepEqual(differences, []);
     assert.deepEqual(unchecked, [
@@ -103,7 +103,7 @@ describe('fsck', () => {
     ]);
   });
 
-  it('names a broken signature by its entry', async () => {
+  it('reports an invalid signature with its entry', async () => {
     const lines = await found(async (store) => {
       const text = utf8(Buffer.from(store.get(entryKey(40)) ?? []).toString());
       const changed = text.toString().replace(/"signature":"(.)/, (_, first: string) => {
@@ -115,7 +115,7 @@ describe('fsck', () => {
     assert.ok(lines.some((line) => line.startsWith('tile: tile 0/0: differs')));
   });
 
-  it('names a missing entry, and still compares the entries after it', async () => {
+  it('reports a missing entry, and still compares the entries after it', async () => {
     const { differences, unchecked } = await damaged((store) =>
       store.write([write(entryKey(3), null), put(tileKey(0, 1), utf8('short'))]),
     );
@@ -125,7 +125,7 @@ describe('fsck', () => {
     assert.deepEqual(unchecked, ['derived rows: the replay stopped at entry 3']);
   });
 
-  it('names a tile that is not of the entries', async () => {
+  it('reports a tile that differs from the entries', async () => {
     const lines = await found(async (store) => {
       const tile = Uint8Array.from(store.get(tileKey(0, 0)) ?? []);
       tile[5 * 32] = (tile[5 * 32] ?? 0) ^ 1;
@@ -134,7 +134,7 @@ describe('fsck', () => {
     assert.deepEqual(lines, ['tile: tile 0/0: differs from the entries at hash 5']);
   });
 
-  it('names a tile that is missing, and one that is too many', async () => {
+  it('reports a missing tile and a superfluous one', async () => {
     const lines = await found((store) =>
       store.write([write(tileKey(1, 0), null), put(tileKey(3, 0), new Uint8Array(32))]),
     );
@@ -144,7 +144,7 @@ describe('fsck', () => {
     ]);
   });
 
-  it('names a head that is gone, one that is another and one of no chain', async () => {
+  it('reports a missing head, a different one, and one of no chain', async () => {
     const place = (name: string): Uint8Array => skey(native, origin, ['demo.case', name]);
     const lines = await found(async (store) => {
       const head = store.get(headKey(place('case-1'))) ?? new Uint8Array(0);
@@ -160,7 +160,7 @@ describe('fsck', () => {
     assert.ok(lines.some((line) => line.includes('is missing')));
   });
 
-  it('names missing and stray rows of chains and findings', async () => {
+  it('reports missing and superfluous rows of chains and findings', async () => {
     const lines = await found(async (store) => {
       const keys = await store.scanKeys({
         gte: chainRowKey(skey(native, origin, ['demo.case', 'case-1']), 0, 0),
@@ -176,7 +176,7 @@ describe('fsck', () => {
     assert.equal(lines.filter((line) => line.startsWith('finding row: prefix l: has')).length, 1);
   });
 
-  it('names rows of the core and of a plugin that the entries do not give', async () => {
+  it('reports rows of the core and of a plugin that differ from those of the entries', async () => {
     const lines = await found((store) =>
       store.write([
         put(rowKey(CORE_ROW, 'keys'), utf8('[]')),
@@ -193,7 +193,7 @@ describe('fsck', () => {
     ]);
   });
 
-  it('names a note with another root, and one beyond the entries', async () => {
+  it('reports a note with another root, and one beyond the last entry', async () => {
     const lines = await found(async (store) => {
       const note = Buffer.from(store.get(noteKey(published)) ?? []).toString();
       const root = note.split('\n')[2] ?? '';
@@ -208,7 +208,7 @@ describe('fsck', () => {
     assert.equal(lines[1], `note: note ${String(published + 5)}: is beyond the last entry`);
   });
 
-  it('names a state that is not that of the entries, and rows of nothing', async () => {
+  it('reports a state that differs from the entries, and unknown rows', async () => {
     const lines = await found(async (store) => {
       const state = JSON.parse(Buffer.from(store.get(metaKey('state')) ?? []).toString()) as object;
       await store.write([
@@ -223,13 +223,13 @@ describe('fsck', () => {
     assert.equal(lines.filter((line) => line.startsWith('unknown row: 7a6562')).length, 1);
   });
 
-  /** Advances the register of the copy to another value. */
+  /** Advances the register of the copy to a value. */
   async function forward(to: JsonObject): Promise<void> {
     const register = new FileRegister(join(copy, 'checkpoints'));
     await register.advance('live-1', await register.read('live-1'), to);
   }
 
-  it('says that a database is behind its checkpoint file', async () => {
+  it('reports a database behind its checkpoint file', async () => {
     await forward({
       origin,
       note: null,
@@ -240,7 +240,7 @@ describe('fsck', () => {
     assert.match(differences[0]?.detail ?? '', /the database is behind/);
   });
 
-  it('says once that a database is behind its checkpoint file in note and receipts', async () => {
+  it('reports once a database that is behind its checkpoint file in note and receipts', async () => {
     const db = join(copy, 'live', '1', 'db');
     for (const name of await readdir(db)) await rm(join(db, name), { recursive: true });
     await assert.rejects(check(), { code: 'not_found' });
@@ -252,7 +252,7 @@ describe('fsck', () => {
     assert.equal(behind.length, 1);
   });
 
-  it('says that the checkpoint file is of another tree', async () => {
+  it('reports a checkpoint file of another tree', async () => {
     await forward({
       origin,
       note: null,
@@ -265,7 +265,7 @@ describe('fsck', () => {
     );
   });
 
-  it('refuses a folder without a log, and one that is in use', async () => {
+  it('refuses a folder without a log, and a log in use', async () => {
     await assert.rejects(fsck({ folder: join(copy, 'sandbox', '1') }), { code: 'not_found' });
     const store = await openStore(join(copy, 'live', '1', 'db'));
     await assert.rejects(check(), { code: 'log_locked' });
