@@ -26,6 +26,7 @@ export { DraftRegister } from './store/register.ts';
 export { readRemembered, registerName } from './store/register.ts';
 export {
   ATTACHED_ROW,
+  CORE_ROW,
   entryKey,
   NOTE,
   PLUGIN_ROW,

@@ -1,11 +1,12 @@
 // The logs of a data folder, for commands that work on them while no server has them open.
 
+import { existsSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { basename, join } from 'node:path';
 import { registerPlace } from '../gateway/config.ts';
 import type { Config } from '../gateway/config.ts';
 import { passphraseOf } from '../gateway/passphrase.ts';
-import { LOG_KINDS, logNumbers, native, readKeyFile } from '../log/index.ts';
+import { clusterMarker, LOG_KINDS, logNumbers, native, readKeyFile } from '../log/index.ts';
 import type { FolderRegister, Kind } from '../log/index.ts';
 import {
   findRegister,
@@ -39,6 +40,22 @@ export async function dataLogs(config: Config, only?: string): Promise<DataLog[]
     throw new CommandError(`${config.DATA_DIR} has no log: is it the data folder?`, EXIT.unknown);
   }
   return logs;
+}
+
+/** Whether the data folder is that of a node of a cluster, whose database has the register. */
+export const isNode = ({ DATA_DIR }: Config): boolean => existsSync(clusterMarker(DATA_DIR));
+
+/**
+ * For a command that writes to the logs of a service of one process.
+ *
+ * @throws CommandError if the data folder is that of a node
+ */
+export function refuseNode(config: Config): void {
+  if (!isNode(config)) return;
+  throw new CommandError(
+    `${config.DATA_DIR} is that of a node, whose copies are what the database of the cluster has: a node fills them ` +
+      'again when it starts on an empty DATA_DIR',
+  );
 }
 
 /** Where a log is, whether it is there or not. */

@@ -6,8 +6,16 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { isLogError } from '../log/index.ts';
 import type { Register } from '../log/index.ts';
-import { ATTACHED_ROW, openStore, PLUGIN_ROW, readRowKey, rowKey } from '../log/operate.ts';
+import {
+  ATTACHED_ROW,
+  CORE_ROW,
+  openStore,
+  PLUGIN_ROW,
+  readRowKey,
+  rowKey,
+} from '../log/operate.ts';
 import type { Store } from '../log/operate.ts';
+import { GATEWAY_COPY } from '../gateway/cluster/joining.ts';
 import { KEY_ID_BYTES, keyRow, privatePlace } from '../gateway/tenants/disclosures.ts';
 import { PENDING } from '../gateway/tenants/erase.ts';
 import { ERASED } from '../gateway/tenants/erasure.ts';
@@ -106,6 +114,27 @@ export async function inspectDatabases(
     });
   }
   return reports;
+}
+
+/** Checks the copy that a node has of the gateway's database. What it is a copy of, and the keys, is in PostgreSQL. */
+export async function inspectNode(data: string): Promise<readonly DatabaseReport[]> {
+  const folder = join(data, GATEWAY_COPY);
+  const report = new Report();
+  let rows = 0;
+  try {
+    const store = await openStore(join(folder, 'db'), { compare: true, existing: true });
+    try {
+      for await (const _ of rowsUnder(store, CORE_ROW, '')) rows += 1;
+    } finally {
+      await store.close();
+    }
+  } catch (error) {
+    if (!isLogError(error) || error.code === 'log_locked') throw error;
+    report.add('database', GATEWAY_COPY, error.message);
+  }
+  const { count, differences } = report;
+  const unchecked = ['the keys of disclosures: the database of the cluster has them'];
+  return [{ database: GATEWAY_COPY, folder, rows, count, differences, unchecked }];
 }
 
 /** An erasure may be in another log of the kind than the text. */

@@ -8,8 +8,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { run as runAlone } from '../../tools/plugin-test/running.ts';
 import type { Running } from '../../tools/plugin-test/running.ts';
+import { actlog } from '../support/actlog.ts';
+import type { Ran } from '../support/actlog.ts';
 import { postgresSuite } from '../support/postgres.ts';
 import { caughtUp, startHere } from './here.ts';
+import { nodeSettings } from './suite-cluster.ts';
 
 postgresSuite('the copies of a cluster', function (postgres) {
   let folder: string;
@@ -49,7 +52,7 @@ postgresSuite('the copies of a cluster', function (postgres) {
   };
 
   it('begin with the data of a service of one process, and nothing of it is left beside them', async function () {
-    this.timeout(120_000);
+    this.timeout(180_000);
     const data = join(folder, 'a');
     const CHECKPOINT_DIR = join(folder, 'a-register');
     const alone = await runAlone({ DATA_DIR: data, CHECKPOINT_DIR });
@@ -88,7 +91,24 @@ postgresSuite('the copies of a cluster', function (postgres) {
     await assert.rejects(runAlone({ DATA_DIR: data, CHECKPOINT_DIR }), {
       code: 'data_not_adopted',
     });
+    await checkStopped(data);
   });
+
+  /** Commands on the folder of a node that does not run. */
+  async function checkStopped(data: string): Promise<void> {
+    const inFolder = (command: string, env: Readonly<Record<string, string>> = {}): Promise<Ran> =>
+      actlog([command, '--data', data], { env });
+    const whole = await inFolder('fsck', await nodeSettings(data, database));
+    assert.equal(whole.code, 0, whole.stdout);
+    assert.doesNotMatch(whole.stdout, /register|signatures|lacks/);
+    assert.match(whole.stdout, /gateway-copy {2}[1-9]\d* rows {2}clean/);
+    const alone = await inFolder('fsck');
+    assert.equal(alone.code, 0, alone.stdout);
+    assert.match(alone.stdout, /not checked: the checkpoint register: .* set DATABASE_URL/);
+    const refused = await inFolder('reindex');
+    assert.equal(refused.code, 1);
+    assert.match(refused.stderr, /is that of a node/);
+  }
 
   it('are filled again when the rounds that follow them were trimmed', async function () {
     this.timeout(120_000);

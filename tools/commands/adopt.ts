@@ -27,7 +27,7 @@ import { registerPlace } from '../../gateway/config.ts';
 import { broughtTypes } from '../brought-types.ts';
 import { acting, CommandError, EXIT, settingsOf, withData } from '../command-line.ts';
 import type { DataOptions } from '../command-line.ts';
-import { dataLogs, keyNameOf, threads, type DataLog } from '../data-logs.ts';
+import { dataLogs, keyNameOf, refuseNode, threads, type DataLog } from '../data-logs.ts';
 
 interface AdoptCommand extends DataOptions {
   readonly from?: string;
@@ -68,6 +68,7 @@ async function run(options: AdoptCommand): Promise<number> {
   const { openMirror } = await import('../mirror/open.ts');
   const { pino } = await import('pino');
   const { config } = await settingsOf(options);
+  refuseNode(config);
   const place = registerPlace(config);
   const logs = await signedLogs(config);
   const refusal = await refusalOf(place);

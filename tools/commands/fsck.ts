@@ -18,7 +18,7 @@ import type { Config } from '../../gateway/config.ts';
 import { registerPlace } from '../../gateway/config.ts';
 import { broughtTypes } from '../brought-types.ts';
 import type { DatabaseReport } from '../databases.ts';
-import { dataLogs, threads, vkeyOf, type DataLog } from '../data-logs.ts';
+import { dataLogs, isNode, refuseNode, threads, vkeyOf, type DataLog } from '../data-logs.ts';
 import { progress } from '../progress.ts';
 
 interface FsckCommand extends DataOptions {
@@ -42,7 +42,8 @@ export function addFsck(program: Command): void {
       'Derives everything again from the entries (rules, signatures, tree, heads, rows, map roots) and ' +
         'compares it with what is stored and with the checkpoint register. Compares the databases of tenants and of ' +
         'the keys of disclosures with what was acknowledged, and the sealed disclosures of the logs with these ' +
-        'keys. Repairs nothing.',
+        'keys. In the folder of a node, whose copies may lack the newest rounds, it compares them with the register ' +
+        'as far as they go; DATABASE_URL names the database that has it. Repairs nothing.',
     )
     .addOption(logsOption())
     .option('--json', 'print JSON')
@@ -83,13 +84,18 @@ async function run(options: FsckCommand): Promise<number> {
 async function checkLog(config: Config, log: DataLog, quiet: boolean): Promise<FsckReport> {
   const { fsck } = await import('../../log/operate.ts');
   const { kind, number, folder, register } = log;
+  const node = isNode(config);
   const refusal = isMarked(config.DATA_DIR) ? await refusalOf(registerPlace(config)) : null;
-  const { vkey, why } = await vkeyOf(config, log);
+  const known = !node || config.DATABASE_URL !== '';
+  const { vkey, why } = known
+    ? await vkeyOf(config, log)
+    : { why: 'the checkpoint register: it is in the database of the cluster; set DATABASE_URL' };
   const bar = progress(`${kind}/${String(number)}`, !quiet);
   try {
     const result = await fsck({
       folder,
-      outside: { register, name: registerName(kind, number) },
+      ...(known ? { outside: { register, name: registerName(kind, number) } } : {}),
+      may_lack: node,
       types: await broughtTypes(config),
       threads: threads(),
       ...(vkey === undefined ? {} : { vkey }),
@@ -108,7 +114,8 @@ async function inspect(
   checked: readonly FsckReport[],
   unread: readonly Unread[],
 ): Promise<readonly DatabaseReport[]> {
-  const { inspectDatabases } = await import('../databases.ts');
+  const { inspectDatabases, inspectNode } = await import('../databases.ts');
+  if (isNode(config)) return inspectNode(config.DATA_DIR);
   const kinds = LOG_KINDS.map((kind) => ({
     kind,
     folders: checked.filter((log) => log.kind === kind).map(({ folder }) => folder),
@@ -164,6 +171,7 @@ export function addReindex(program: Command): void {
       acting(EXIT.failed, async (options: DataOptions & { log: string }) => {
         const { reindex } = await import('../../log/operate.ts');
         const { config } = await settingsOf(options);
+        refuseNode(config);
         const types = await broughtTypes(config);
         // The next start makes the search index anew.
         await rm(join(config.DATA_DIR, 'search'), { recursive: true, force: true });

@@ -9,7 +9,7 @@ import { registerPlace } from '../../gateway/config.ts';
 import { broughtTypes } from '../brought-types.ts';
 import { acting, CommandError, EXIT, kindOption, settingsOf, withData } from '../command-line.ts';
 import type { DataOptions } from '../command-line.ts';
-import { dataLog, threads, vkeyOf } from '../data-logs.ts';
+import { dataLog, refuseNode, threads, vkeyOf } from '../data-logs.ts';
 import { progress } from '../progress.ts';
 import { administer } from '../administer.ts';
 
@@ -62,11 +62,7 @@ async function run(options: RestoreCommand): Promise<number> {
     throw new CommandError('give either --from MIRROR or --successor', EXIT.unknown);
   }
   if (options.successor === true) return succeed(options, config, number);
-  if (config.CLUSTER === 'on') {
-    throw new CommandError(
-      'a node fills its copy from the database and not from a mirror: delete its DATA_DIR, and start it again',
-    );
-  }
+  refuseNode(config);
   return catchUp(options, config, number);
 }
 

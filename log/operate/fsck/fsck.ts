@@ -33,6 +33,8 @@ export interface FsckOptions {
   readonly folder: string;
   /** The checkpoint register and the name of the log in it. If absent, they are not compared. */
   readonly outside?: { readonly register: Register; readonly name: string };
+  /** Whether the database is a copy that may lack entries of the register: these are unchecked, and no difference. */
+  readonly may_lack?: boolean;
   /** Verifier key of the checkpoint key. If absent, the signatures of the stored notes are not verified. */
   readonly vkey?: string;
   /** The entry types of the loaded plugins. The rows of other plugins are not compared. */
@@ -92,21 +94,34 @@ async function check(store: Store, options: FsckOptions): Promise<FsckResult> {
   }
   const passed =
     origin === null
-      ? { root: EMPTY_ROOT, roots: new Map<number, Uint8Array>(), unchecked: [] }
+      ? { root: EMPTY_ROOT, roots: new Map<number, Uint8Array>(), unchecked: [] as string[] }
       : await passOver(store, options, {
           origin,
           size,
           differences,
           rootsAt: new Set(outside?.heads.map((head) => head.size)),
         });
-  if (outside !== null) compareOutside(outside, { origin, roots: passed.roots }, differences);
+  const unchecked = [...passed.unchecked];
+  if (outside !== null) {
+    const behind = compareOutside(outside, { origin, roots: passed.roots }, differences);
+    for (const recorded of behind) {
+      if (options.may_lack === true) {
+        unchecked.push(
+          `entries from ${String(size)} to ${String(recorded - 1)}: this copy lacks them`,
+        );
+      } else {
+        const detail = `has recorded ${String(recorded)} entries: the database is behind`;
+        differences.add('checkpoint file', outside.path, detail);
+      }
+    }
+  }
   return {
     origin,
     size,
     root: toHex(passed.root),
     count: differences.count,
     differences: differences.listed,
-    unchecked: passed.unchecked,
+    unchecked,
   };
 }
 
@@ -244,18 +259,18 @@ async function readOutside(
   }
 }
 
-/** Compares the register with the roots that the pass recorded. */
+/** Compares the register with the roots that the pass recorded. Returns the sizes in it that the database has not reached. */
 function compareOutside(
   { path, origin, heads }: Outside,
   log: { readonly origin: string | null; readonly roots: ReadonlyMap<number, Uint8Array> },
   differences: Differences,
-): void {
+): readonly number[] {
   const add = (detail: string): void => {
     differences.add('checkpoint file', path, detail);
   };
   if (origin === null) {
     if (log.origin !== null) add('is missing');
-    return;
+    return [];
   }
   if (log.origin !== null && origin !== log.origin) add(`belongs to ${origin}`);
   const behind = new Set<number>();
@@ -265,5 +280,5 @@ function compareOutside(
     else if (!equal(own, root)) add(`has another root at size ${String(size)}`);
   }
   // A set, because the note and the acknowledged entries usually have the same size.
-  for (const size of behind) add(`has recorded ${String(size)} entries: the database is behind`);
+  return [...behind];
 }

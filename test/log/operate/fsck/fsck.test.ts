@@ -240,6 +240,18 @@ describe('fsck', () => {
     assert.match(differences[0]?.detail ?? '', /the database is behind/);
   });
 
+  it('reports entries that a copy lacks as unchecked, where it may be behind', async () => {
+    const size = published + 10;
+    const root = Buffer.alloc(32).toString('base64');
+    await forward({ origin, note: null, acknowledged: { size, root } });
+    const { count, unchecked } = await check({ may_lack: true });
+    assert.equal(count, 0);
+    assert.match(
+      unchecked.join(),
+      new RegExp(`entries from \\d+ to ${String(size - 1)}: this copy`),
+    );
+  });
+
   it('reports once a database that is behind its checkpoint file in note and receipts', async () => {
     const db = join(copy, 'live', '1', 'db');
     for (const name of await readdir(db)) await rm(join(db, name), { recursive: true });
