@@ -16,7 +16,11 @@ export async function startHere(
   env: Readonly<Record<string, string>> = {},
   options: Parameters<typeof run>[1] = {},
 ): Promise<Running> {
-  const { KEY_PASSPHRASE_FILE, BASE_URL, ...settings } = await nodeSettings(data, database);
+  const { KEY_PASSPHRASE_FILE, BASE_URL, ...settings } = await nodeSettings(
+    data,
+    database,
+    env['PORT'],
+  );
   const own = { KEY_PASSPHRASE_FILE, BASE_URL, ...env, ...settings, DATA_DIR: data };
   return run(own as Readonly<Record<string, string>>, options);
 }

@@ -1,6 +1,7 @@
 // The cluster in place of a gateway that a suite starts, when CLUSTER_SUITES has the address of a PostgreSQL server. A data
 // folder that a test leaves and opens again finds its database and the folder of the follower again.
 
+import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
@@ -37,17 +38,18 @@ export async function suiteCluster(data: string): Promise<SuiteCluster | null> {
   return { database, copy: `${data}-copy`, settings: () => nodeSettings(data, database) };
 }
 
-/** The settings of a node; a file beside the folder has the passphrase. */
+/** The settings of a node, with a free port unless one is given; a file beside the folder has the passphrase. */
 export async function nodeSettings(
   data: string,
   database: string,
+  given?: string,
 ): Promise<Readonly<Record<string, string>>> {
   const passphrase = `${data}-passphrase`;
   if (!existsSync(passphrase)) {
     await mkdir(dirname(passphrase), { recursive: true });
     await writeFile(passphrase, 'the same on all nodes\n');
   }
-  const port = String(await freePort());
+  const port = given ?? String(await freePort());
   return {
     CLUSTER: 'on',
     DATABASE_URL: database,
@@ -62,7 +64,8 @@ async function newDatabase(): Promise<string> {
   const { default: pg } = await import('pg');
   const client = new pg.Client(server);
   await client.connect();
-  const name = `suite_${String(process.pid)}_${String(databases.size)}`;
+  // Mocha loads the first file of a run in another way than the rest, so a run has two instances of this module.
+  const name = `suite_${randomBytes(8).toString('hex')}`;
   await client.query(`CREATE DATABASE ${name}`);
   await client.end();
   const url = new URL(server);

@@ -6,7 +6,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { actlog, startProcess } from './process.ts';
+import { actlog, fsck, startProcess } from './process.ts';
 import type { ServerProcess } from './process.ts';
 import type { Body } from '../support/body.ts';
 
@@ -89,7 +89,7 @@ describe('absence, end to end', function () {
       assert.deepEqual([found.acts_counted, found.acts_logged], [2, 2]);
     } finally {
       assert.equal(await server.stop(), 0);
-      const { code, output } = await actlog(folder, 'fsck', '--data', data);
+      const { code, output } = await fsck(data);
       assert.equal(code, 0, output);
       await rm(data, { recursive: true, force: true });
     }

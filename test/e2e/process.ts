@@ -95,9 +95,23 @@ async function startOne(
 }
 
 /** Runs `actlog` in a folder. */
-export function actlog(folder: string, ...args: readonly string[]): Promise<Ran> {
+export const actlog = (folder: string, ...args: readonly string[]): Promise<Ran> =>
+  runWith({}, folder, args);
+
+/** Runs `actlog fsck` on the data folder of a server that was stopped. */
+export async function fsck(data: string): Promise<Ran> {
+  const cluster = await suiteCluster(data);
+  return runWith((await cluster?.settings()) ?? {}, data, ['fsck', '--data', data]);
+}
+
+function runWith(
+  settings: Readonly<Record<string, string>>,
+  cwd: string,
+  args: readonly string[],
+): Promise<Ran> {
+  const env = { ...process.env, ...settings };
   return new Promise((resolve) => {
-    execFile(process.execPath, [...ACTLOG, ...args], { cwd: folder }, (error, stdout, stderr) => {
+    execFile(process.execPath, [...ACTLOG, ...args], { cwd, env }, (error, stdout, stderr) => {
       const code = error === null ? 0 : Number(error.code);
       resolve({ code, output: stdout + stderr });
     });

@@ -9,6 +9,7 @@ import { equal, native, openCheckpoint } from '../../log/index.ts';
 import type { JsonObject, Log } from '../../log/index.ts';
 import { checkConsistency } from '../../log/merkle/check.ts';
 import { verifyReceipt } from '../../log/verify.ts';
+import { skipInCluster } from '../cluster/suite-cluster.ts';
 import { cosignerKey, realWitness } from '../gateway/witnesses/answering.ts';
 import { run } from '../gateway/running.ts';
 import type { Running } from '../gateway/running.ts';
@@ -24,6 +25,10 @@ describe('a split view', () => {
   let views: Running[] = [];
   let key: string;
   const origin = 'test.example/log/live/1';
+
+  before(function () {
+    skipInCluster(this, 'the database of a cluster lets no second story begin');
+  });
 
   /** One log with a few entries, and two data folders that have it with its keys. */
   beforeEach(async () => {

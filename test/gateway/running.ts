@@ -1,8 +1,9 @@
 // A whole gateway for tests, as the published plugin suite starts one.
 //
 // With CLUSTER_SUITES, each one is a cluster of two nodes in this process, on a database of its own: the requests of the
-// tests go to the node that follows, and `gateway` and `data` are those of the node that leads. CLUSTER_SUITES is the
-// address of a PostgreSQL server; `npm run test:cluster -- --suites` starts one.
+// tests go to the node that follows, and `gateway` and `data` are those of the node that leads. A PORT that a test names
+// is that of the node that follows. CLUSTER_SUITES is the address of a PostgreSQL server; `npm run test:cluster --
+// --suites` starts one.
 
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -10,6 +11,7 @@ import { join } from 'node:path';
 import { Clock, run as runAlone } from '../../tools/plugin-test/running.ts';
 import { caughtUp, startHere } from '../cluster/here.ts';
 import { IN_CLUSTER, suiteCluster } from '../cluster/suite-cluster.ts';
+import { freePort } from '../support/free-port.ts';
 
 export * from '../../tools/plugin-test/running.ts';
 
@@ -35,7 +37,8 @@ async function runCluster(...[env = {}, options = {}]: Parameters<Run>): ReturnT
   if (cluster === null) return runAlone(env, options);
   const { database, copy } = cluster;
   const both = { ...options, clock: options.clock ?? new Clock() };
-  const leader = await startHere(data, database, env, both);
+  const PORT = String(await freePort());
+  const leader = await startHere(data, database, { ...env, PORT }, both);
   const follower = await startHere(copy, database, env, both).catch(async (error: unknown) => {
     await leader.close(true);
     throw error;
