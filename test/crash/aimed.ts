@@ -1,6 +1,6 @@
-// Kills (SIGKILL) a server where it is most vulnerable: while LevelDB creates a table or a new MANIFEST, while key files
-// are made or rotated, in a first start, and while the checkpoint register and the databases of the gateway are written.
-// After each kill the next start must succeed, with everything that was acknowledged.
+// Kills (SIGKILL) a server at its most vulnerable moments: while LevelDB creates a table or a new MANIFEST, while key
+// files are created or rotated, during a first start, and while the checkpoint register and the databases of the
+// gateway are written. After each kill the next start must succeed and have everything that was acknowledged.
 
 import assert from 'node:assert/strict';
 import type { ChildProcess } from 'node:child_process';
@@ -15,10 +15,10 @@ import { ChildServer } from './child-server.ts';
 import { checkFolders, Side } from './crash-run.ts';
 
 const WRITERS = 4;
-/** A server that did not come to its place by then is killed without being counted. */
+/** A server that has not reached its point after this time is killed; the kill does not count. */
 const LIFE_MS = 5000;
 
-/** Where a server is killed. */
+/** The points at which a server is killed. */
 export const AIMS = [
   'table creation',
   'MANIFEST rotation',
@@ -33,7 +33,7 @@ export type Aim = (typeof AIMS)[number];
 
 const hook = new URL('die-at.ts', import.meta.url);
 
-/** Settings that end the process before the n-th operation on a path. */
+/** Settings that kill the process before its n-th operation on a path. */
 const dieAt = async (
   path: string,
   nth: number,
@@ -43,18 +43,18 @@ const dieAt = async (
   DIE_AT: path,
   DIE_NTH: String(nth),
   DIE_FROM: from,
-  // The hook is of the main thread.
+  // The hook works on the main thread only.
   THREADS: 'off',
 });
 
 const upTo = (n: number): number => 1 + Math.floor(Math.random() * n);
 
-/** One data folder, its server and what it acknowledged. */
+/** A data folder, its server and what the server acknowledged. */
 class Target {
   readonly data: string;
   readonly #port: number;
   #side: Side | null = null;
-  /** Ids of API keys that were issued. */
+  /** Ids of issued API keys. */
   readonly #keys: string[] = [];
   #tenants = 0;
   #child: ChildProcess | null = null;
@@ -69,7 +69,7 @@ class Target {
     return new Target(await mkdtemp(join(tmpdir(), 'actlog-aimed-')), await freePort());
   }
 
-  /** Starts; null when it was killed on the way. Any other end is what must not be. */
+  /** Starts the server; null if it was killed meanwhile. Throws if it ended in any other way. */
   async start(
     env: Readonly<Record<string, string>> = {},
     onSpawn: (child: ChildProcess) => void = () => undefined,
@@ -95,25 +95,25 @@ class Target {
     }
   }
 
-  /** Everything that was acknowledged is there. */
+  /** Asserts that everything acknowledged is present. */
   async audit(all = false): Promise<void> {
-    // The keys that receipts are verified by are those of the kit when the auditor was opened.
+    // The auditor verifies with the keys of the kit at the time when it was opened.
     if (this.#rotates && this.#side !== null) this.#side.auditor = null;
     await this.#side?.askAgain();
     await this.#side?.audit(all);
     const listed = (await askServer(this.data, 'keys list', {}))?.result as { key_id: string }[];
     const known = new Set(listed.map(({ key_id }) => key_id));
-    for (const id of this.#keys) assert.ok(known.has(id), `the key ${id} that was issued`);
+    for (const id of this.#keys) assert.ok(known.has(id), `the issued key ${id}`);
   }
 
-  /** Writes until the server is gone. */
+  /** Writes until the server has ended. */
   async load(): Promise<void> {
     const side = this.#side;
     if (side === null) return;
     await Promise.all([side.watch(), ...Array.from({ length: WRITERS }, () => side.write())]);
   }
 
-  /** Asks for something of the command line again and again until the server is gone. */
+  /** Sends an operator command repeatedly until the server has ended. */
   async administer(verb: string, args: () => Record<string, string>): Promise<void> {
     this.#rotates ||= verb.endsWith('rotate');
     for (;;) {
@@ -132,7 +132,7 @@ class Target {
     return `aimed-${String(this.#tenants)}`;
   }
 
-  /** fsck of the log, once it is stopped. */
+  /** Runs fsck on the stopped log. */
   async fsck(): Promise<void> {
     if (this.#side !== null) await checkFolders(this.data, [this.#side]);
   }
@@ -144,7 +144,7 @@ class Target {
   }
 }
 
-/** Kills a process at the n-th change of a file of a folder whose name matches. */
+/** Kills a process at the n-th change of a file with a matching name in a folder. */
 function killAt(folder: string, name: RegExp, nth: number, child: ChildProcess): () => boolean {
   let left = nth;
   mkdirSync(folder, { recursive: true });
@@ -159,7 +159,7 @@ function killAt(folder: string, name: RegExp, nth: number, child: ChildProcess):
   };
 }
 
-/** One kill while the database of the live log is opened after an unclean end. */
+/** Kills once while the database of the live log is opened after a kill. */
 async function killOpening(target: Target, name: RegExp): Promise<boolean> {
   const server = await target.start();
   assert.ok(server !== null);
@@ -176,7 +176,7 @@ async function killOpening(target: Target, name: RegExp): Promise<boolean> {
   return hit();
 }
 
-/** One kill before an operation on a path, while the server makes what a first start makes. */
+/** Kills once before an operation on a path, during a first start. */
 async function killFirstStart(path: string, nth: number): Promise<boolean> {
   const target = await Target.open();
   try {
@@ -184,7 +184,7 @@ async function killFirstStart(path: string, nth: number): Promise<boolean> {
     await first?.kill();
     const second = await target.start();
     assert.ok(second !== null);
-    // A first start that stored its keys and was killed before it showed them shows none again.
+    // If a first start stored its keys and was killed before it printed them, no later start prints them.
     await target.audit();
     await second.kill();
     await target.fsck();
@@ -194,7 +194,7 @@ async function killFirstStart(path: string, nth: number): Promise<boolean> {
   }
 }
 
-/** One kill of a server under load; `aim` says what else is asked of it. */
+/** Kills a server under load once; `aim` sends additional requests. */
 async function killServing(
   target: Target,
   env: Readonly<Record<string, string>>,
@@ -212,7 +212,7 @@ async function killServing(
   return hit();
 }
 
-/** Arms the hook of a server, and asks for work. */
+/** Arms the hook of a server, and sends requests. */
 const armed =
   (work: () => Promise<void> = () => Promise.resolve()) =>
   (server: ChildServer) => {
@@ -221,7 +221,7 @@ const armed =
     return { work: work(), hit: () => Date.now() - start < LIFE_MS };
   };
 
-/** Kills so many times at one place; answers with the number of attempts that it took. */
+/** Kills the given number of times at one point, and returns the number of attempts. */
 export async function aimedRun(
   aim: Aim,
   kills: number,
@@ -238,7 +238,7 @@ export async function aimedRun(
       case 'MANIFEST rotation':
         return killOpening(target, /^(MANIFEST-|CURRENT|.*\.dbtmp$)/);
       case 'first start': {
-        // Every operation in its order, and from the first again after the last.
+        // Each operation in order, and after the last the first again.
         nth += 1;
         if (await killFirstStart('.', nth)) return true;
         nth = 0;
@@ -277,7 +277,7 @@ export async function aimedRun(
     }
   };
   try {
-    // A start is often over before the file system tells of it: not every attempt hits.
+    // A start may end before the file system reports the change, so not every attempt hits.
     for (; hits < kills && attempts < 8 * kills + 8; attempts += 1) {
       if (!(await once())) continue;
       hits += 1;
@@ -286,7 +286,7 @@ export async function aimedRun(
     assert.equal(hits, kills, `${aim}: only ${String(hits)} of ${String(attempts)} kills hit`);
     const last = await target.start();
     await target.audit(true);
-    assert.equal(await last?.stop(), 0, 'a stop in good order');
+    assert.equal(await last?.stop(), 0, 'an orderly stop');
     await target.fsck();
     return attempts;
   } finally {

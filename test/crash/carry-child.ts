@@ -1,7 +1,6 @@
-// Run as a process of its own by carry-points.test.ts: closes the first live log, opens the second and a gateway on
-// both, as `actlog restore --successor` and the start after it do, and kills itself right after the first write of
-// an entry that is part of the succession. It ends by itself once nothing of that is left to write.
-// Arguments: the data folder.
+// A child process of carry-points.test.ts: it closes the first live log, and opens the second and a gateway on both,
+// as `actlog restore --successor` and the next start do. It kills itself after the first write of an entry of the
+// succession, and exits normally if no such entry remains to be written. Argument: the data folder.
 
 import { ClassicLevel } from 'classic-level';
 import { pino } from 'pino';
@@ -21,7 +20,7 @@ interface Batch {
   put(key: Uint8Array, value: Uint8Array): unknown;
   write(options: object): Promise<void>;
 }
-// Of LevelDB, below everything of ours: the write is on disk, and nothing of ours learns of it.
+// Patches LevelDB itself: the write is on disk, and no code of the log has continued after it.
 const level = ClassicLevel.prototype as unknown as { batch(...given: unknown[]): Batch };
 const { batch: made } = level;
 level.batch = function (this: unknown, ...given) {

@@ -1,6 +1,6 @@
-// A month of acts with a succession in the middle whose process dies at every commit point: after the closing entry,
-// the first entry of the successor, its types, and each group that carries state. What follows is answered as if there
-// had been one log and no crash, and each thing was carried once. gateway/carry.ts.
+// A month of acts with a succession in the middle, whose process dies at every commit point: after the closing entry,
+// the first entry of the successor, its types, and each group of carried state. Later answers must be as if there had
+// been one log and no crash, and everything must be carried once. gateway/carry.ts.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -12,12 +12,12 @@ import { Month } from '../plugins/month.ts';
 import { childArgs } from '../support/child.ts';
 
 const child = new URL('carry-child.ts', import.meta.url);
-/** Assets of another tenant: more state than one group carries. */
+/** Assets of another tenant: more state than fits into one group. */
 const ASSETS = 150;
-/** More points than there are; a process that dies at one point for ever would not end. */
+/** More than the number of commit points; a process that dies at the same point each time would never finish. */
 const MOST = 60;
 
-/** Lets the process run until it dies or ends; true when it ended by itself. */
+/** Runs the process; returns whether it exited normally. */
 async function ends(data: string): Promise<boolean> {
   const process_ = spawn(process.execPath, [...(await childArgs(child)), data]);
   const [errors, [code, signal]] = await Promise.all([
@@ -36,7 +36,7 @@ describe('a succession whose process dies at every commit point', function () {
   let last: Running | undefined;
   after(() => last?.close());
 
-  /** Acts of many clients at once, which end when the server does. */
+  /** Attests all assets concurrently. */
   async function under(running: Running, key: string): Promise<void> {
     const asked = Array.from({ length: ASSETS }, (_, n) => {
       const event = { event_type: 'tokenize', quantity: String(n + 1) };
@@ -57,7 +57,7 @@ describe('a succession whose process dies at every commit point', function () {
     await running.close(true);
     while (!(await ends(data))) {
       deaths += 1;
-      assert.ok(deaths < MOST, 'it dies at one point again and again');
+      assert.ok(deaths < MOST, 'it dies at the same point each time');
     }
     const again = await run({ DATA_DIR: data });
     const tried = Array.from({ length: ASSETS }, (_, n) => {
@@ -74,7 +74,7 @@ describe('a succession whose process dies at every commit point', function () {
     return again;
   }
 
-  it('leaves everything as if there had been one log', async () => {
+  it('leads to the same answers as one log without a crash', async () => {
     const whole = new Month(await run());
     const one = await whole.run((running) => Promise.resolve(running));
     await whole.running.close();
@@ -84,7 +84,7 @@ describe('a succession whose process dies at every commit point', function () {
     last = month.running;
     assert.ok(deaths >= 7, `${String(deaths)} deaths`);
     assert.equal(month.running.gateway.logs.live.number, 2);
-    // The issuer's acts are in the sums of all tenants.
+    // The acts of the other tenant are in the sums over all tenants.
     const network = ([name]: readonly unknown[]) => name !== 'network';
     assert.deepEqual(two.filter(network), one.filter(network));
     const { live } = month.running.gateway.logs;

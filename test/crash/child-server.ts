@@ -1,4 +1,4 @@
-// The real server as a process of its own, which a test can kill.
+// The server as a separate process, which a test can kill.
 
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
@@ -10,19 +10,19 @@ import { ACTLOG } from '../support/actlog.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-/** Where the server is and what it is started with. */
+/** The address and settings of the server. */
 export interface ServerPlace {
   readonly data: string;
   readonly port: number;
   readonly env?: Readonly<Record<string, string>>;
-  /** Called with the process before it says anything. */
+  /** Called with the process before it prints anything. */
   readonly onSpawn?: (child: ChildProcess) => void;
 }
 
 /** A started server process. */
 export class ChildServer {
   readonly url: string;
-  /** The keys of the first start by kind; empty later. */
+  /** The keys that the first start printed, by kind; empty later. */
   readonly keys: ReadonlyMap<string, string>;
   readonly #child: ChildProcess;
   readonly #exit: Promise<unknown>;
@@ -39,7 +39,7 @@ export class ChildServer {
     this.#exit = exit;
   }
 
-  /** Starts it and waits until it says that it serves; rejects with its output when it ends instead. */
+  /** Starts the server and waits until it listens; rejects with its output if it exits. */
   static async start(place: ServerPlace): Promise<ChildServer> {
     const { data, port, env = {} } = place;
     const url = `http://127.0.0.1:${String(port)}`;
@@ -89,20 +89,20 @@ export class ChildServer {
     return this.#child.pid ?? 0;
   }
 
-  /** kill -9. */
+  /** Sends SIGKILL. */
   async kill(): Promise<void> {
     this.#child.kill('SIGKILL');
     await this.#exit;
   }
 
-  /** A stop in good order; answers with the exit code. */
+  /** Stops the server in an orderly way, and returns its exit code. */
   async stop(): Promise<number | null> {
     this.#child.kill('SIGTERM');
     await this.#exit;
     return this.#child.exitCode;
   }
 
-  /** Resolves when the process ended, whoever ended it. */
+  /** Resolves when the process has ended for any reason. */
   async ended(): Promise<void> {
     await this.#exit;
   }

@@ -1,5 +1,5 @@
-// A process killed at each named commit point (log/write/sequencer.ts, log/write/publisher.ts): what was acknowledged
-// stands byte for byte, no size has two roots, the log goes on, and fsck finds nothing.
+// A process killed at each named commit point (log/write/sequencer.ts, log/write/publisher.ts): acknowledged entries
+// are unchanged, no size has two roots, the log continues, and fsck finds no difference.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -19,7 +19,7 @@ import { childArgs } from '../support/child.ts';
 
 const child = new URL('point-child.ts', import.meta.url);
 
-/** Each point, and the times that it is come to before the process dies there. */
+/** Each point, and at which of its occurrences the process dies. */
 const POINTS: readonly (readonly [string, readonly number[]])[] = [
   ['before-first-batch', [1]],
   ['after-first-batch', [1]],
@@ -39,7 +39,7 @@ interface Said {
   readonly notes: readonly string[];
 }
 
-/** Runs the process until it dies at the point; answers with what it had said by then. */
+/** Runs the process until it dies at the point, and returns what it had acknowledged. */
 async function runUntil(folder: string, point: string, nth: number): Promise<Said> {
   const dying = spawn(process.execPath, [
     ...(await childArgs(child)),
@@ -50,7 +50,7 @@ async function runUntil(folder: string, point: string, nth: number): Promise<Sai
     text(dying.stderr),
     once(dying, 'exit') as Promise<[number | null, NodeJS.Signals | null]>,
   ]);
-  assert.equal(signal, 'SIGKILL', `it did not come to ${point}: ${errors}`);
+  assert.equal(signal, 'SIGKILL', `it did not reach ${point}: ${errors}`);
   const entries = new Map<number, string>();
   const notes: string[] = [];
   for (const line of output.split('\n').slice(0, -1)) {
@@ -61,7 +61,7 @@ async function runUntil(folder: string, point: string, nth: number): Promise<Sai
   return { entries, notes };
 }
 
-/** Opens the log after the crash, holds it to what was said, and writes on. */
+/** Opens the log after the crash, compares it with what was acknowledged, and appends. */
 async function goOn(folder: string, said: Said): Promise<void> {
   const threads = openThreads({ inline: true });
   const log = await openLog({
@@ -116,8 +116,8 @@ describe('a process killed at a commit point', function () {
   });
 
   for (const [point, times] of POINTS) {
-    it(`${point}: nothing that was said is lost, and it goes on`, async () => {
-      // One life after the other on the same folder, so that crashes meet what crashes left.
+    it(`${point}: nothing acknowledged is lost, and the log continues`, async () => {
+      // All crashes happen on the same folder, one after the other.
       const said = { entries: new Map<number, string>(), notes: [] as string[] };
       for (const nth of times) {
         const { entries, notes } = await runUntil(folder, point, nth);
@@ -128,7 +128,7 @@ describe('a process killed at a commit point', function () {
     });
   }
 
-  it('a half-written checkpoint file beside the whole one is of no account', async () => {
+  it('ignores an unfinished checkpoint file', async () => {
     const said = await runUntil(folder, 'before-note', 3);
     await writeFile(join(folder, 'checkpoints', 'live-1.checkpoint.new'), '{"origin":"log.ex');
     await goOn(folder, said);

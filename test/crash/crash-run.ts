@@ -1,6 +1,6 @@
-// Kills a server at random moments under load, starts it again, and holds it to everything it ever said:
-// no acknowledged receipt lost or changed, no two roots for one size, each idempotency key answers as
-// before, fsck clean.
+// Kills a server at random moments under load, restarts it, and checks it against all its earlier answers: no
+// acknowledged receipt is lost or changed, no size has two roots, each idempotency key gets the same answer, and fsck
+// finds no difference.
 
 import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -19,20 +19,20 @@ import { ChildServer } from './child-server.ts';
 import type { ServerPlace } from './child-server.ts';
 
 const WRITERS = 12;
-/** The server lives this long under load, at least and at most. */
+/** Minimum and maximum time of the server under load, in milliseconds. */
 const LIFE_MS = [20, 700] as const;
-/** How many older receipts are looked at again after each start. */
+/** The number of older receipts checked after each start. */
 const SAMPLE = 12;
-/** fsck after every so many kills, and at the end. */
+/** fsck runs after this number of kills, and at the end. */
 const FSCK_EVERY = 20;
 
-/** What a run saw. */
+/** The result of a run. */
 export interface CrashReport {
   readonly kills: number;
   readonly receipts: number;
-  /** Requests that died with the server, asked again with their idempotency key. */
+  /** Requests without an answer, repeated with their idempotency key after the restart. */
   readonly unanswered: number;
-  /** Of those: which had been bound before the crash. */
+  /** Those of them that had been appended before the crash. */
   readonly bound: number;
   readonly checkpoints: number;
   readonly fscks: number;
@@ -43,13 +43,13 @@ interface Asked {
   readonly body: string;
 }
 
-/** One log of the server, its writers and what they were told. */
+/** One log of the server, its writers and the answers that they received. */
 export class Side {
   readonly kind: Kind;
   readonly client: Client;
   auditor: Auditor | null = null;
   readonly told: Told[] = [];
-  /** Told since the last start. */
+  /** Answers since the last start. */
   fresh: Told[] = [];
   unanswered: Asked[] = [];
   #next = 0;
@@ -59,7 +59,7 @@ export class Side {
     this.client = new Client(url, key, WRITERS + 4);
   }
 
-  /** Writes until the server is gone. */
+  /** Writes until the server has ended. */
   async write(): Promise<void> {
     for (;;) {
       this.#next += 1;
@@ -78,7 +78,7 @@ export class Side {
     }
   }
 
-  /** Collects checkpoints until the server is gone. */
+  /** Collects checkpoints until the server has ended. */
   async watch(): Promise<void> {
     for (;;) {
       try {
@@ -90,7 +90,7 @@ export class Side {
     }
   }
 
-  /** Asks again what was not answered; tells how many of them had been bound. */
+  /** Repeats requests without an answer, and returns how many had been appended before. */
   async askAgain(): Promise<number> {
     let bound = 0;
     await eachOf(this.unanswered, async (asked) => {
@@ -102,7 +102,7 @@ export class Side {
     return bound;
   }
 
-  /** Looks at everything new, and at some of what is older. */
+  /** Checks all new receipts, and a sample of older ones. */
   async audit(all: boolean): Promise<void> {
     const auditor = (this.auditor ??= await Auditor.open(this.client, this.kind));
     const older = Array.from(
@@ -117,7 +117,7 @@ export class Side {
     this.fresh = [];
     await auditor.look();
     if (all) await auditor.lookBack();
-    // Two writers never get one place.
+    // No two receipts have the same index.
     const places = new Set(this.told.map(({ index }) => index));
     assert.equal(places.size, this.told.length, 'two receipts of one index');
   }
@@ -130,7 +130,7 @@ export class Side {
   }
 }
 
-/** Eight at once. */
+/** Eight concurrent workers. */
 async function eachOf<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
   const queue = [...items];
   const worker = async (): Promise<void> => {
@@ -139,7 +139,7 @@ async function eachOf<T>(items: readonly T[], work: (item: T) => Promise<void>):
   await Promise.all(Array.from({ length: 8 }, worker));
 }
 
-/** fsck of the logs of a stopped server. */
+/** Runs fsck on the logs of a stopped server. */
 export async function checkFolders(data: string, sides: readonly Side[]): Promise<void> {
   for (const { kind, auditor } of sides) {
     const result = await fsck({
@@ -151,7 +151,7 @@ export async function checkFolders(data: string, sides: readonly Side[]): Promis
   }
 }
 
-/** Kills so many times; throws at the first thing that is not as it must be. */
+/** Kills the given number of times; throws at the first error. */
 export async function crashRun(
   kills: number,
   progress: (done: number, report: CrashReport) => void = () => undefined,
@@ -180,7 +180,7 @@ export async function crashRun(
       const life = new Promise((resolve) =>
         setTimeout(resolve, least + Math.random() * (most - least)),
       );
-      // A wrong answer ends the load early, and the run.
+      // A wrong answer ends the load, and then the run.
       await Promise.race([life, load]);
       await server.kill();
       await load;
@@ -196,7 +196,7 @@ export async function crashRun(
       await Promise.all(sides.map((side) => side.audit(kill === kills)));
       progress(kill, report(kill));
     }
-    assert.equal(await server.stop(), 0, 'a stop in good order');
+    assert.equal(await server.stop(), 0, 'an orderly stop');
     await checkFolders(data, sides);
     count.fscks += 1;
     return report(kills);

@@ -1,6 +1,6 @@
-// Loaded into a server before its own code: ends the process with SIGKILL right before the DIE_NTH operation on files
-// whose paths match DIE_AT. Counts from the start where DIE_FROM is `start`, otherwise from a SIGUSR2 on. Operations of
-// LevelDB are not seen here.
+// Preloaded into a server: kills the process with SIGKILL before the DIE_NTH file operation on a path that matches
+// DIE_AT. Counts from the start if DIE_FROM is `start`, otherwise from a SIGUSR2 on. Does not see the operations of
+// LevelDB.
 
 import { promises } from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
@@ -14,7 +14,7 @@ process.on('SIGUSR2', () => {
   armed = true;
 });
 
-/** Comes before each operation. */
+/** Runs before each operation. */
 function step(path: string): void {
   if (!armed || !place.test(path)) return;
   left -= 1;
@@ -23,7 +23,7 @@ function step(path: string): void {
 
 type Act = (...args: unknown[]) => Promise<unknown>;
 
-/** Replaces methods of an object; `pathOf` says which file a call is about. */
+/** Wraps methods of an object; `pathOf` returns the path that a call is about. */
 function count(
   target: object,
   names: readonly string[],

@@ -1,6 +1,5 @@
-// Run as a process of its own by commit-points.test.ts: appends to a log and kills itself at the named
-// commit point, the n-th time that it comes there. What was acknowledged is on stdout by then.
-// Arguments: folder, point, n.
+// A child process of commit-points.test.ts: appends to a log, and kills itself at the n-th occurrence of the named
+// commit point. Before that it has written all acknowledged entries to stdout. Arguments: folder, point, n.
 
 import { writeSync } from 'node:fs';
 import { join } from 'node:path';
@@ -15,14 +14,14 @@ let left = Number(nth);
 
 const die = (): void => {
   left -= 1;
-  // SIGKILL to oneself comes at once: nothing after this line runs.
+  // SIGKILL to the own process takes effect immediately: nothing after this line runs.
   if (left === 0) process.kill(process.pid, 'SIGKILL');
 };
 const at = (name: string): void => {
   if (name === point) die();
 };
 
-/** What a batch is for, as the commit points are called. */
+/** The name of the commit point at a batch. */
 function kindOf(writes: readonly Write[]): string {
   const texts = writes.flatMap((one) =>
     one.key[0] === ENTRY && one.type === 'put' ? [Buffer.from(one.value).toString()] : [],
@@ -65,7 +64,7 @@ log.onPublished((published) => {
 });
 await log.declare([NOTE]);
 await log.registerTenant(TENANT, '0'.repeat(64));
-// Whatever is to happen between entries comes sooner or later; the end comes only where it is waited for.
+// Points between entries are reached in time; the log is closed only if the point is part of closing.
 const last = point.endsWith('-close') ? 400 : 40_000;
 for (let i = 0; i < last; i += 1) {
   const group = [note(`case-${String(i % 5)}`), note(`case-${String(i % 7)}`)];

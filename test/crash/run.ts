@@ -1,6 +1,6 @@
-// `npm run test:crash`: 200 kills at random moments, or CRASH_KILLS of them, and what the run saw.
-// `npm run test:crash -- --aimed`: 30 kills, or CRASH_KILLS of them, at each of the places in aimed.ts; the names of
-// places behind it restrict the run to them.
+// `npm run test:crash`: 200 kills at random moments, or CRASH_KILLS, and a report.
+// `npm run test:crash -- --aimed`: 30 kills, or CRASH_KILLS, at each of the points in aimed.ts, or only at those that
+// the further arguments name.
 
 import { AIMS, aimedRun } from './aimed.ts';
 import { crashRun } from './crash-run.ts';

@@ -1,4 +1,4 @@
-// A wall clock that jumps: appends stop until the operator vouches for it, and times never run backwards.
+// A wall clock that jumps: appends are refused until the operator confirms the clock, and times never go back.
 // log/FORMAT.md §1; gateway/API.md §13.
 
 import assert from 'node:assert/strict';
@@ -18,14 +18,14 @@ describe('a clock that jumps', () => {
     const way = jump > 0 ? 'forth' : 'back';
 
     it(
-      `stops appends when it is set an hour ${way} under a running log`,
+      `refuses appends after it is set an hour ${way} on a running log`,
       withLog(async (kept) => {
         const before = await append(kept);
         kept.time.jump(kept.time.wall() + jump);
         await assert.rejects(append(kept), code('clock_untrusted'));
         assert.equal(kept.log.health().clock_offset_ms, jump);
-        assert.equal(kept.log.entry(before.index), before.text, 'reads go on');
-        assert.equal(kept.log.health().writable, true, 'the store is well');
+        assert.equal(kept.log.entry(before.index), before.text, 'reads still work');
+        assert.equal(kept.log.health().writable, true, 'the store is writable');
 
         kept.log.operator.confirmClock();
         const after = await append(kept);
@@ -38,7 +38,7 @@ describe('a clock that jumps', () => {
     );
 
     it(
-      `takes entries again when it comes back by itself from an hour ${way}`,
+      `accepts appends after it is set right from an hour ${way}`,
       withLog(async (kept) => {
         const before = await append(kept);
         kept.time.jump(kept.time.wall() + jump);
@@ -50,7 +50,7 @@ describe('a clock that jumps', () => {
   }
 
   it(
-    'keeps publishing off while it is untrusted, without taking the log for broken',
+    'stops publishing until it is confirmed, while the log stays healthy',
     withLog(
       async (kept) => {
         await kept.publish();
@@ -69,7 +69,7 @@ describe('a clock that jumps', () => {
   );
 
   it(
-    'sees an hour forth across a restart as time that passed',
+    'is accepted an hour forward across a restart, as time that has passed',
     withLog(async (kept) => {
       const before = await append(kept);
       await kept.stop();
@@ -82,24 +82,24 @@ describe('a clock that jumps', () => {
   );
 
   it(
-    'refuses entries an hour before the last one after a restart, until it is confirmed',
+    'refuses appends after a restart an hour before the last entry, until it is confirmed',
     withLog(async (kept) => {
       const before = await append(kept);
       await kept.stop();
       kept.time.jump(kept.time.wall() - HOUR);
       await kept.start();
-      assert.equal(kept.log.entry(before.index), before.text, 'reads go on');
+      assert.equal(kept.log.entry(before.index), before.text, 'reads still work');
       await assert.rejects(append(kept), code('clock_untrusted'));
       kept.log.operator.confirmClock();
       const after = await append(kept);
-      assert.ok(after.issued_at_ms >= before.issued_at_ms, 'never backwards');
+      assert.ok(after.issued_at_ms >= before.issued_at_ms, 'the time does not go back');
       kept.time.advance(1000);
       assert.ok((await append(kept)).issued_at_ms >= after.issued_at_ms);
     }),
   );
 
   it(
-    'compares the clock with an independent one at a start, and goes on once it is set right',
+    'is compared with the clocks of the witnesses at a start, and accepted once it is set right',
     withLog(async (kept) => {
       const before = await append(kept);
       await kept.publish();
@@ -107,7 +107,11 @@ describe('a clock that jumps', () => {
       let ahead = 2 * HOUR;
       const judgeClock: OpenLogOptions['judgeClock'] = ({ size, note: shown }, last_ms) => {
         assert.equal(size, kept.log.published().size);
-        assert.match(shown, /^[^\n]+\n\d+\n\S+\n\n— \S+ \S+\n$/, 'the note with one signature');
+        assert.match(
+          shown,
+          /^[^\n]+\n\d+\n\S+\n\n— \S+ \S+\n$/,
+          'the note with the signature of the log only',
+        );
         asked.push(last_ms);
         return Promise.resolve(ahead);
       };
@@ -135,7 +139,7 @@ describe('a clock that jumps', () => {
   );
 
   it(
-    'bridges half a minute back without a word, and never writes an earlier time',
+    'may go back half a minute without a refusal, and no entry has an earlier time',
     withLog(async (kept) => {
       let last = (await append(kept)).issued_at_ms;
       for (const step of [-30_000, 5_000, -20_000, 10_000]) {

@@ -1,5 +1,5 @@
-// `npm run test:connections`: 10,000 clients that each send half a request and then nothing, held open at once,
-// while others are served; prints what the server did and how much memory it took. Needs `ulimit -n` of 11,000.
+// `npm run test:connections`: 10,000 clients each send half a request and then nothing, and keep their connections
+// open while others are served; prints the answers and the memory of the server. Requires `ulimit -n` of 11,000.
 
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
@@ -12,7 +12,7 @@ import { ChildServer } from '../crash/child-server.ts';
 import { freePort } from '../support/free-port.ts';
 
 const CONNECTIONS = Number(process.env['CONNECTIONS'] ?? 10_000);
-/** Long enough that all of them are open before the first one is let go, on a slow machine too. */
+/** Long enough to open all connections before the first one times out, also on a slow machine. */
 const TIMEOUT_MS = 90_000;
 const AT_ONCE = 200;
 
@@ -36,7 +36,7 @@ const resident = (): number => {
   return Math.round(Number(/^VmRSS:\s+(\d+) kB/m.exec(status)?.[1]) / 1024);
 };
 
-/** How many answers of each status others got, and the longest that one of them waited. */
+/** The number of answers to other clients by status, and the longest time that one of them took. */
 const served: Record<string, number> = {};
 let longest_ms = 0;
 async function serve(rounds: number): Promise<void> {
@@ -61,7 +61,7 @@ async function serve(rounds: number): Promise<void> {
   }
 }
 
-/** What each of the clients got in the end. */
+/** The result of each client. */
 const ended: Record<string, number> = {};
 const sockets: Socket[] = [];
 const closings: Promise<void>[] = [];
@@ -96,7 +96,7 @@ try {
   const opened_s = Math.round((performance.now() - started) / 1000);
   await serve(50);
   const at_most_mib = resident();
-  // Others are served while thousands time out, too.
+  // Other clients are also served while thousands of connections time out.
   while (sockets.some(({ destroyed }) => !destroyed)) await serve(1);
   await Promise.all(closings);
   const closed_s = Math.round((performance.now() - started) / 1000);

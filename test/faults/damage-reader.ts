@@ -1,5 +1,5 @@
-// Run as a process of its own by damaged-block.test.ts, which LevelDB may end: reads each data folder that it is
-// told of, compares what it answers with what was there (the file that it is given), and tells what came of it.
+// A child process of damaged-block.test.ts, because LevelDB may abort it: reads each given data folder, compares the
+// answers with the undamaged content (from a file), and reports the result.
 
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
@@ -9,7 +9,7 @@ import { LogError } from '../../log/index.ts';
 import { FileRegister } from '../../log/store/register.ts';
 import { KeptLog } from '../log/write/kept-log.ts';
 
-/** What was in the log, as it was before anything was damaged. */
+/** The content of the log before the damage. */
 export interface Good {
   readonly entries: readonly string[];
   readonly notes: readonly (readonly [number, string])[];
@@ -18,7 +18,7 @@ export interface Good {
 
 export type Found = 'refused to open' | 'named on reading' | 'named by fsck' | 'nothing was lost';
 
-/** What came of one folder: how damage showed and in which words, or what a damage was not named by. */
+/** The result for a folder: how the damage was detected and with which message, or what was wrong. */
 export type Told =
   { readonly found: Found; readonly message?: string } | { readonly wrong: string };
 
@@ -31,7 +31,7 @@ function named(error: unknown): string {
   return error.message;
 }
 
-/** Reads everything back; a wrong answer fails, a named damage is the other good end. */
+/** Reads everything; returns if the damage is reported or harmless, and throws at a wrong answer. */
 async function readAll(folder: string, good: Good): Promise<Told> {
   const { entries, now_ms } = good;
   let message: string | undefined;
@@ -70,7 +70,7 @@ async function readAll(folder: string, good: Good): Promise<Told> {
   return { found: result.count > 0 ? 'named by fsck' : 'nothing was lost' };
 }
 
-// A log that was refused may have left a thread.
+// A log that refused to open may have left a thread.
 process.on('disconnect', () => process.exit());
 const good = JSON.parse(await readFile(process.argv[2] ?? '', 'utf8')) as Good;
 process.on('message', (folder: string) => {

@@ -1,5 +1,5 @@
-// Bits that flip on the disk: found and named, never served as good. gateway/API.md §13. Each file of a
-// database is damaged at many places, one at a time; what it then answers is compared with what was there.
+// Flipped bits on disk are detected and reported, and no wrong data is served. gateway/API.md §13. Each file of a
+// database is damaged at many positions, one at a time, and the answers are compared with the undamaged content.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -15,13 +15,13 @@ import { copyUnnoticed } from '../support/copy-unnoticed.ts';
 import { intoTables } from '../support/into-tables.ts';
 import type { Found, Good, Told } from './damage-reader.ts';
 
-/** Places in each file; the last ones of a table are its index and footer. */
+/** Positions in each file; the last ones of a table are in its index and footer. */
 const PLACES = 24;
 
 const program = new URL('damage-reader.ts', import.meta.url);
 const db = (data: string): string => join(data, 'live', '1', 'db');
 
-/** A stopped log over two full tiles; all of it in tables, or all of it in the write-ahead log. */
+/** A stopped log with two full tiles, all of it in tables or all of it in the write-ahead log. */
 async function good(compacted: boolean): Promise<Good & { readonly data: string }> {
   const kept = await KeptLog.open();
   for (let i = 0; i < 30; i += 1) {
@@ -37,7 +37,7 @@ async function good(compacted: boolean): Promise<Good & { readonly data: string 
   return { data: kept.folder, entries, notes, now_ms: kept.time.wall() };
 }
 
-/** Readers, one after the other: LevelDB ends a process that meets a block of impossible lengths. */
+/** Readers in child processes: LevelDB aborts a process that reads a block with impossible lengths. */
 class Readers {
   readonly #goodFile: string;
   #child: ChildProcess | undefined;
@@ -47,7 +47,7 @@ class Readers {
     this.#goodFile = goodFile;
   }
 
-  /** What a reader says of a data folder; null when that ended it. */
+  /** The report of a reader about a data folder, or null if LevelDB aborted it. */
   async read(data: string): Promise<Told | null> {
     const child = this.#child ?? (await this.#start());
     const told = once(child, 'message').then(([one]) => one as Told);
@@ -107,7 +107,7 @@ for (const compacted of [true, false]) {
       return names;
     };
 
-    /** Bends a file in a copy of the data, and has it read until somebody names it. */
+    /** Changes a file in a copy of the data, and has it read until a reader reports the damage. */
     async function damaged(name: string, bend: (bytes: Buffer) => void): Promise<Found | 'ended'> {
       const data = join(folder, 'data');
       await rm(data, { recursive: true, force: true });
@@ -121,13 +121,13 @@ for (const compacted of [true, false]) {
         return told.found;
       }
       const next = await readers.read(data);
-      assert.ok(next !== null && 'found' in next, 'the next start is not ended');
+      assert.ok(next !== null && 'found' in next, 'the next start reports the damage');
       assert.equal(next.found, 'refused to open');
       assert.match(next.message ?? '', new RegExp(`${name} .*damaged block at byte [0-9]+`));
       return 'ended';
     }
 
-    it('is named or does no harm, wherever it is', async () => {
+    it('is reported or harmless at any position', async () => {
       const tally = new Map<string, number>();
       for (const name of await filesOf()) {
         const { length } = await readFile(join(db(log.data), name));
@@ -142,16 +142,16 @@ for (const compacted of [true, false]) {
           tally.set(found, (tally.get(found) ?? 0) + 1);
         }
       }
-      // Most places hold something, so most of them must have been found.
+      // Most positions are in use, so most of the damage must be detected.
       const places = [...tally.values()].reduce((sum, count) => sum + count, 0);
       assert.ok((tally.get('nothing was lost') ?? 0) < places / 2, JSON.stringify([...tally]));
     });
 
     if (!compacted) return;
-    it('that ends the process is named by the next start', async () => {
+    it('that aborts the process is reported by the next start', async () => {
       const [name = ''] = await filesOf();
       const shorten = (bytes: Buffer): void => {
-        // The second byte of a block is the length of its first key, which LevelDB gives eight bytes of its own.
+        // The second byte of a block is the length of its first key, to which LevelDB adds eight bytes.
         for (const { offset } of blocksOf(bytes)) bytes[offset + 1] = 1;
       };
       assert.equal(await damaged(name, shorten), 'ended');

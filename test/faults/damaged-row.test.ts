@@ -1,5 +1,5 @@
-// One flipped bit in one row of each kind, where LevelDB itself would not notice: whatever rests on the row
-// says store_corrupt. Nothing wrong is answered, and nothing wrong is signed. log/store/layout.ts.
+// One flipped bit in one row of each kind, below the checksums of LevelDB: every operation that depends on the row
+// fails with store_corrupt. No wrong answer is given and nothing wrong is signed. log/store/layout.ts.
 
 import assert from 'node:assert/strict';
 import { cp, rm } from 'node:fs/promises';
@@ -14,7 +14,7 @@ type Level = ClassicLevel<Uint8Array, Uint8Array>;
 const RAW = { keyEncoding: 'view', valueEncoding: 'view' } as const;
 const CASE = ['gate.case', 'a'];
 
-/** What a caller may do with a log, as text that can be compared. */
+/** The operations of a log, with results as comparable text. */
 type Act = (kept: KeptLog) => unknown;
 
 const ACTS: Readonly<Record<string, Act>> = {
@@ -56,9 +56,9 @@ describe('a flipped bit in a row', function () {
   let expected: ReadonlyMap<string, string>;
   const letters: string[] = [];
 
-  /** Puts the good database back, with one bit of one row of a letter flipped. */
+  /** Restores the undamaged database, with one bit flipped in a row under this letter. */
   async function damage(letter: string): Promise<void> {
-    // Each time it goes on another way from the same point, with notes of its own.
+    // Each attempt continues from the same state, with its own notes.
     kept.notes.clear();
     await rm(kept.folder, { recursive: true });
     await copyUnnoticed(good, kept.folder);
@@ -102,7 +102,7 @@ describe('a flipped bit in a row', function () {
     await rm(kept.folder, { recursive: true, force: true });
   });
 
-  it('is named by whatever rests on it, for every kind of row', async () => {
+  it('is reported by every operation that depends on it, for every kind of row', async () => {
     assert.deepEqual(letters.sort(), 'acehklmprt'.split(''), 'every kind of row is there');
     for (const letter of letters) {
       await damage(letter);

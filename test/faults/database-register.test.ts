@@ -1,5 +1,5 @@
-// A service whose checkpoint register is in PostgreSQL: it starts again after a kill, goes on after the database was
-// down, and of two processes on the same logs one writes.
+// A service whose checkpoint register is in PostgreSQL: it starts again after a kill, recovers after an outage of the
+// database, and only one of two processes on the same logs writes.
 
 import assert from 'node:assert/strict';
 import { cp, mkdtemp, rm } from 'node:fs/promises';
@@ -57,7 +57,7 @@ postgresSuite('a service with its register in PostgreSQL', (postgres) => {
     await rm(folder, { recursive: true, force: true });
   });
 
-  it('starts again after a kill, when the lease has expired', async () => {
+  it('starts again after a kill once the lease has expired', async () => {
     const first = await serve('data');
     assert.equal(await write(first, first.key), 200);
     await first.kill();
@@ -66,7 +66,7 @@ postgresSuite('a service with its register in PostgreSQL', (postgres) => {
     assert.equal(await again.stop(), 0);
   });
 
-  it('refuses a second data folder, new or copied, and serves on', async () => {
+  it('refuses a second data folder, new or copied, and continues to serve', async () => {
     const first = await serve('data');
     await copied();
     for (const [data, reason] of [
@@ -82,7 +82,7 @@ postgresSuite('a service with its register in PostgreSQL', (postgres) => {
     assert.equal(await write(first, first.key), 200);
   });
 
-  it('acknowledges nothing any more after a pause in which another process took over', async () => {
+  it('acknowledges nothing after a pause in which another process took the lease', async () => {
     const paused = await serve('data');
     const { key } = paused;
     assert.equal(await write(paused, key), 200);
@@ -103,7 +103,7 @@ postgresSuite('a service with its register in PostgreSQL', (postgres) => {
     assert.equal(checked.code, 0, checked.stdout);
   });
 
-  it('refuses appends while the database is down, and goes on when it is back', async () => {
+  it('refuses appends while the database is down, and accepts them afterwards', async () => {
     const server = await serve('data');
     assert.equal(await write(server, server.key), 200);
     await postgres().kill();

@@ -1,6 +1,5 @@
-// Every database of a data folder × every fault of its storage, after an orderly stop and after a kill: what the next
-// start answers. None is unnoticed: it refuses and names the database, or nothing that was acknowledged is lost.
-// gateway/API.md §13.1.
+// Every database of a data folder with every fault of its storage, after an orderly stop and after a kill. The next
+// start either refuses and names the database, or serves with nothing acknowledged lost. gateway/API.md §13.1.
 
 import assert from 'node:assert/strict';
 import { cp, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
@@ -22,7 +21,7 @@ type Ended = 'stopped' | 'killed';
 
 const MESSAGE = 'a zebra asked about the post';
 
-/** What callers were told, which must be true after every start. */
+/** Answers that must remain true after every start. */
 interface Told {
   readonly key: string;
   readonly revoked: string;
@@ -30,7 +29,7 @@ interface Told {
   readonly erased: string;
 }
 
-/** The files that a fault may meet. */
+/** The files that a fault can affect. */
 async function filesOf(db: string, ending: string): Promise<string[]> {
   const names = (await readdir(db)).filter((name) => name.endsWith(ending)).sort();
   return names.map((name) => join(db, name));
@@ -73,8 +72,8 @@ const FAULTS: Readonly<Record<string, (db: string, older: string) => Promise<voi
 };
 
 /**
- * Where a start may also serve, since nothing that was told is lost: a table of a log is compared while it serves, and
- * by fsck; the last record of a log is its checkpoint, which the register has too.
+ * The cases in which a start may also serve, because nothing acknowledged is lost: the tables of a log are compared
+ * while it serves, and by fsck; the last record of a log is its checkpoint, which the register has too.
  */
 const ANSWERS: Readonly<Record<string, Partial<Record<Database, RegExp>>>> = {
   'a flip in the last record': {
@@ -95,7 +94,7 @@ describe('a fault of the storage of a database', function () {
   let told: Told;
   const kept = (name: string): string => join(folder, name);
 
-  /** Acts that write to every database; a revocation and an erasure are the last of theirs. */
+  /** Acts that write to every database; a revocation and an erasure are last. */
   async function act(running: Running): Promise<Told> {
     const { tenants } = running.gateway;
     const entries: string[] = [];
@@ -108,14 +107,14 @@ describe('a fault of the storage of a database', function () {
     const [erased = ''] = entries;
     const path = `/api/v1/disclosures/${erased}`;
     ok(await running.ask('DELETE', path, { key: running.live }));
-    // The erasure has emptied the journal of private/ into a table: keys are drawn into it again.
+    // The erasure has compacted the journal of private/ into a table; this writes keys to the journal again.
     (await running.gateway.disclosures.reserve(2048)).release();
     const { key: revoked, key_id } = await tenants.issue({ tenant: 'gone', kind: 'live' });
     await tenants.revoke(key_id);
     return { key: running.live, revoked, entries, erased };
   }
 
-  /** Whether all that callers were told holds. */
+  /** Asserts that all earlier answers are still true. */
   async function assertHolds(running: Running): Promise<void> {
     const { key, revoked, entries, erased } = told;
     assert.equal((await running.get('/api/v1/me', { key })).status, 200);
@@ -155,7 +154,7 @@ describe('a fault of the storage of a database', function () {
   });
   after(() => rm(folder, { recursive: true, force: true }));
 
-  /** Puts the databases back; the folder itself stays, so that it is no copy. */
+  /** Restores the databases; the folder itself remains, so that it is not refused as a copy. */
   async function putBack(ended: Ended): Promise<void> {
     for (const db of DATABASES) {
       await rm(join(data, db), { recursive: true, force: true });
@@ -166,7 +165,7 @@ describe('a fault of the storage of a database', function () {
     await cp(kept(`${ended}.register`), kept('register'), { recursive: true });
   }
 
-  /** The code of a refused start, or `served` when all that was told holds. */
+  /** The code of a refused start, or `served` if all earlier answers are still true. */
   async function start(db: Database): Promise<string> {
     let running: Running;
     try {
@@ -177,7 +176,7 @@ describe('a fault of the storage of a database', function () {
       assert.ok(
         message.includes(join(data, db)) ||
           (log !== undefined && message.includes(`/log/${log}/1`)),
-        `it does not name ${db}: ${message}`,
+        `the message does not name ${db}: ${message}`,
       );
       assert.match(message, /restore|put .* back|Put the newest copy/i);
       return code;
@@ -191,14 +190,14 @@ describe('a fault of the storage of a database', function () {
   }
 
   for (const ended of ['stopped', 'killed'] as const) {
-    it(`there is none: what was ${ended} is served whole`, async () => {
+    it(`without damage, ${ended}: everything is served`, async () => {
       await putBack(ended);
       assert.equal(await start('gateway'), 'served');
     });
 
     for (const [fault, damage] of Object.entries(FAULTS)) {
       for (const db of DATABASES) {
-        it(`${fault} of ${db}, ${ended}, is not unnoticed`, async () => {
+        it(`${fault} of ${db}, ${ended}, is detected`, async () => {
           await putBack(ended);
           await damage(join(data, db), join(kept('older'), db));
           const answer = await start(db);
@@ -209,7 +208,7 @@ describe('a fault of the storage of a database', function () {
     }
   }
 
-  it('that takes keys of disclosures away, or leaves one of an erased text, is named by fsck', async () => {
+  it('that removes keys of disclosures, or leaves one of an erased text, is reported by fsck', async () => {
     const register = await findRegister({ data, checkpoints: kept('register') });
     const logs = LOG_KINDS.map((kind) => ({
       ...{ kind, whole: true },
@@ -236,7 +235,7 @@ describe('a fault of the storage of a database', function () {
     assert.equal((await inspect()).filter((detail) => detail.includes('has no key')).length, 7);
   });
 
-  it('of one log keeps fsck from no other database', async () => {
+  it('in one log does not stop fsck of the other databases', async () => {
     await putBack('stopped');
     const damage = FAULTS['a flip in a table'];
     await damage?.(join(data, 'live/1/db'), '');

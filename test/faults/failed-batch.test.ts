@@ -1,5 +1,5 @@
-// A batch that fails: nobody is told a lie, the log comes back by itself, and what the disk holds counts.
-// log/FORMAT.md §5.1; gateway/API.md §13.
+// A batch that fails: no false acknowledgement is given, the log recovers by itself, and the content of the disk
+// decides. log/FORMAT.md §5.1; gateway/API.md §13.
 
 import assert from 'node:assert/strict';
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
@@ -10,7 +10,7 @@ import { code, note, withLog } from '../log/write/kept-log.ts';
 import type { KeptLog } from '../log/write/kept-log.ts';
 import { FaultyStore } from './faulty-store.ts';
 
-/** Waits until the log takes an entry again; what it refuses meanwhile must be `log_unavailable`. */
+/** Waits until the log accepts an entry; refusals in between must be `log_unavailable`. */
 async function recovered(log: Log): Promise<Appended> {
   for (;;) {
     try {
@@ -23,7 +23,7 @@ async function recovered(log: Log): Promise<Appended> {
   }
 }
 
-/** A log on a store that fails on demand. */
+/** A log on a store that fails on request. */
 const withFaults = (body: (kept: KeptLog, store: FaultyStore) => Promise<void>) => {
   const store = new FaultyStore();
   return withLog((kept) => body(kept, store), { store: store.open });
@@ -31,7 +31,7 @@ const withFaults = (body: (kept: KeptLog, store: FaultyStore) => Promise<void>) 
 
 describe('a batch that fails', () => {
   it(
-    'leaves nothing when nothing of it reached the disk',
+    'appends nothing if nothing of it reached the disk',
     withFaults(async (kept, store) => {
       const [before] = await kept.append(note('a'));
       store.failNext(ENTRY, 'before');
@@ -46,7 +46,7 @@ describe('a batch that fails', () => {
   );
 
   it(
-    'keeps the entries when only the answer was lost, and their attached row finds them',
+    'keeps its entries if it was written before the error, and their attached row refers to them',
     withFaults(async (kept, store) => {
       store.failNext(ENTRY, 'after');
       const lost = kept.log.append([note('kept')], {
@@ -62,7 +62,7 @@ describe('a batch that fails', () => {
 
   for (const failing of ['before', 'after'] as const) {
     it(
-      `refuses every round that stood behind it (fails ${failing} the write)`,
+      `rejects every later round (fails ${failing} the write)`,
       withFaults(async (kept, store) => {
         const { batches } = store;
         store.rule = (writes) =>
@@ -89,12 +89,12 @@ describe('a batch that fails', () => {
     );
 
     it(
-      `signs no second root for a size whose note did not get into the database (${failing})`,
+      `causes no second root for the size of a note that was not stored (${failing})`,
       withFaults(async (kept, store) => {
         await kept.append(note('a'));
         store.failNext(NOTE_ROW, failing);
         const published = await kept.publish();
-        // The note stood in the file outside already: the log comes back with it, byte for byte.
+        // The checkpoint file had the note already: the log recovers with the same bytes.
         const outside = JSON.parse(await readOutside(kept)) as { note: string };
         assert.equal(kept.log.checkpointAt(published), outside.note);
       }),
@@ -102,7 +102,7 @@ describe('a batch that fails', () => {
   }
 
   it(
-    'comes back from a checkpoint file that cannot be written',
+    'is followed by recovery after the checkpoint file could not be written',
     withFaults(async (kept) => {
       const folder = join(kept.folder, 'checkpoints');
       await rename(folder, `${folder}.away`);
@@ -119,10 +119,10 @@ describe('a batch that fails', () => {
   );
 
   it(
-    'closes in good order where the map cannot be saved',
+    'does not prevent an orderly close if the map cannot be saved',
     withFaults(async (kept) => {
       await kept.append(note('a'));
-      // The snapshot is renamed into its place, which a folder with something in it does not give up.
+      // The snapshot cannot be renamed over a folder that is not empty.
       await mkdir(join(kept.folder, 'live', '1', 'map', 'in-the-way'), { recursive: true });
       await kept.restart();
       await kept.append(note('a'));
@@ -130,7 +130,7 @@ describe('a batch that fails', () => {
   );
 
   it(
-    'closes cleanly while it is waiting for the disk',
+    'does not prevent an orderly close during recovery',
     withFaults(async (kept, store) => {
       store.rule = () => 'before';
       await assert.rejects(kept.append(note('a')), code('log_unavailable'));

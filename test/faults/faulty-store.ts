@@ -1,19 +1,19 @@
-// A real database whose batches fail when a test says so: before anything is on disk, or after all is.
+// A database whose batches fail on request, before anything is written or after everything is.
 
 import { LogError } from '../../log/errors.ts';
 import type { Store, Write } from '../../log/store/store.ts';
 import { openWithWrite } from '../log/store/with-write.ts';
 
-/** How a batch fails: nothing of it written, or all of it and the answer lost. */
+/** How a batch fails: nothing is written, or everything is written and then an error is returned. */
 export type Failing = 'before' | 'after';
 
-/** Decides for each batch, in the order in which they are written. */
+/** Decides for each batch, in the order of the writes. */
 export type Rule = (writes: readonly Write[]) => Failing | null;
 
-/** Opens stores that fail by a rule which the test may change at any time. */
+/** Opens stores that fail by a rule; a test can change the rule at any time. */
 export class FaultyStore {
   rule: Rule = () => null;
-  /** Batches that were asked for. */
+  /** The number of batches so far. */
   batches = 0;
 
   readonly open = (folder: string): Promise<Store> =>
@@ -25,7 +25,7 @@ export class FaultyStore {
       if (failing === 'after') throw broken();
     });
 
-  /** The next batch that has a row under this letter fails, once. */
+  /** Makes the next batch with a row under this letter fail once. */
   failNext(letter: number, failing: Failing): void {
     this.rule = (writes) => {
       if (!writes.some(({ key }) => key[0] === letter)) return null;

@@ -1,5 +1,5 @@
-// A disk that fills up under a server: 503 and nothing acknowledged that is not there, reads go on, and
-// with space it takes entries again by itself. gateway/API.md §13. A small tmpfs, so it runs as root only.
+// A disk that becomes full: the server answers 503, acknowledges nothing that is not stored, still serves reads, and
+// accepts entries again once there is space. gateway/API.md §13. Uses a small tmpfs, so it needs root.
 
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -11,7 +11,7 @@ import type { Answer, Running } from '../gateway/running.ts';
 
 const MEBIBYTE = Buffer.alloc(1024 * 1024, 7);
 
-/** Mounts a tmpfs of 24 MiB; null where that is not allowed. */
+/** Mounts a tmpfs of 24 MiB; null if that is not allowed. */
 async function mountSmall(): Promise<string | null> {
   const folder = await mkdtemp(join(tmpdir(), 'actlog-small-'));
   try {
@@ -23,7 +23,7 @@ async function mountSmall(): Promise<string | null> {
   }
 }
 
-/** Takes all space that is left, to the last byte. */
+/** Fills the remaining space completely. */
 async function fill(path: string): Promise<void> {
   for (const bytes of [MEBIBYTE, MEBIBYTE.subarray(0, 1024), MEBIBYTE.subarray(0, 1)]) {
     for (;;) {
@@ -40,7 +40,7 @@ async function fill(path: string): Promise<void> {
 const classify = (server: Running, message: string): Promise<Answer> =>
   server.post('/api/v1/classify', { message }, { key: server.live });
 
-/** Asks until the status comes; every other answer on the way must be `meanwhile`. */
+/** Repeats the request until it has the status; other answers must be `meanwhile`. */
 async function until(
   server: Running,
   status: number,
@@ -56,7 +56,7 @@ async function until(
   }
 }
 
-describe('a full disk (needs root, to mount a tmpfs)', function () {
+describe('a full disk (needs root to mount a tmpfs)', function () {
   this.timeout(240_000);
   let folder: string | null = null;
 
@@ -71,7 +71,7 @@ describe('a full disk (needs root, to mount a tmpfs)', function () {
     await rm(folder, { recursive: true, force: true });
   });
 
-  it('answers 503, keeps what it acknowledged, and recovers by itself', async () => {
+  it('causes 503, loses nothing acknowledged, and the server recovers', async () => {
     const data = join(folder ?? '', 'data');
     const ballast = join(folder ?? '', 'ballast');
     const server = await run({ DATA_DIR: data });
@@ -80,17 +80,21 @@ describe('a full disk (needs root, to mount a tmpfs)', function () {
       await fill(ballast);
       let refused = await until(server, 503, 200, told);
       told.pop();
-      // A database that tidies up may find room once more, and loses it again.
+      // A compaction of the database may free space once more, which is then filled again.
       while ((await server.get('/health')).json.status !== 'degraded') {
         await fill(ballast);
         refused = await until(server, 503, 200, told);
         told.pop();
       }
       assert.equal(refused.json.error.code, 'log_unavailable');
-      assert.ok(Number(refused.headers.get('retry-after')) >= 1, 'says when to come back');
-      assert.doesNotMatch(refused.text, /ENOSPC|No space|\.log|leveldb/i, 'no cause in a 5xx');
+      assert.ok(Number(refused.headers.get('retry-after')) >= 1, 'the answer has Retry-After');
+      assert.doesNotMatch(
+        refused.text,
+        /ENOSPC|No space|\.log|leveldb/i,
+        'a 5xx does not show its cause',
+      );
       for (const { json } of told) {
-        assert.equal((await server.get(`/r/${json.entry_id}`)).status, 200, 'reads go on');
+        assert.equal((await server.get(`/r/${json.entry_id}`)).status, 200, 'reads still work');
       }
 
       await rm(ballast);
@@ -102,7 +106,7 @@ describe('a full disk (needs root, to mount a tmpfs)', function () {
         assert.ok(json.log.index < index);
       }
       await server.gateway.logs.live.whenPublished(Number(index) + 1);
-      // The other log comes back in its own time.
+      // The other log recovers later.
       while ((await server.get('/health')).json.status !== 'ok') {
         await new Promise((resolve) => setTimeout(resolve, 10));
       }

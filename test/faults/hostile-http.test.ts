@@ -1,6 +1,6 @@
-// What strangers send to a server process: bodies without end, nesting without end, text that is none,
-// clients that never finish, ten thousand of them. An envelope or a closed socket, never a 5xx, never
-// unbounded memory. gateway/API.md §4.
+// Hostile requests to a server process: endless bodies, endless nesting, invalid text, clients that never finish, and
+// ten thousand of them. The answer is an error envelope or a closed socket, never a 5xx, and memory is bounded.
+// gateway/API.md §4.
 
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -15,7 +15,7 @@ import { ChildServer } from '../crash/child-server.ts';
 import { freePort } from '../support/free-port.ts';
 
 const MEBIBYTE = 1024 * 1024;
-/** How much memory all of it together may take on top of what the idle server has. */
+/** The memory that all of it together may take above that of the idle server. */
 const GROWTH = 256 * MEBIBYTE;
 
 let server: ChildServer;
@@ -23,7 +23,7 @@ let key: string;
 let port: number;
 let data: string;
 
-/** Resident memory of the server, at its highest; proc(5). NaN where there is no /proc. */
+/** The peak resident memory of the server; proc(5). NaN without /proc. */
 function peakMemory(): number {
   try {
     const status = readFileSync(`/proc/${String(server.pid)}/status`, 'utf8');
@@ -33,13 +33,13 @@ function peakMemory(): number {
   }
 }
 
-/** A socket, and what came back over it until it closed. */
+/** A socket, and what it received until it was closed. */
 function talk(to = port): { socket: Socket; heard: Promise<string> } {
   const socket = connect(to, '127.0.0.1');
   const heard = new Promise<string>((resolve) => {
     const chunks: Buffer[] = [];
     socket.on('data', (chunk) => chunks.push(chunk));
-    socket.on('error', () => undefined); // a reset is a closed socket
+    socket.on('error', () => undefined); // a reset closes the socket
     socket.on('close', () => resolve(Buffer.concat(chunks).toString('latin1')));
   });
   return { socket, heard };
@@ -56,7 +56,9 @@ const head = (...lines: readonly string[]): string =>
     '',
   ].join('\r\n');
 
-/** Nothing, or an answer with the envelope and no 5xx; tells its status, 0 for a closed socket. */
+/**
+ * Asserts that there is no answer, or one with the envelope and no 5xx; returns its status, or 0 for a closed socket.
+ */
 function statusOf(answer: string): number {
   if (answer === '') return 0;
   const [, status = ''] = /^HTTP\/1\.1 (\d{3}) /.exec(answer) ?? [];
@@ -72,7 +74,7 @@ async function post(body: string | Uint8Array): Promise<number> {
   return statusOf(await heard);
 }
 
-/** The server answers as on any day. */
+/** Asserts that the server still answers normally. */
 async function works(): Promise<void> {
   assert.equal(await post('{"message":"Schedule the interview for Monday"}'), 200);
 }
@@ -84,7 +86,7 @@ describe('a hostile client', function () {
   before(async () => {
     data = await mkdtemp(join(tmpdir(), 'actlog-hostile-'));
     port = await freePort();
-    // Ten thousand connections take a while to open, and none of them says a word.
+    // Opening ten thousand connections takes a while, and none of them sends anything.
     const env = { HEADERS_TIMEOUT_MS: '60000', REQUEST_TIMEOUT_MS: '60000' };
     server = await ChildServer.start({ data: join(data, 'patient'), port, env });
     key = server.keys.get('live') ?? '';
@@ -100,7 +102,7 @@ describe('a hostile client', function () {
   });
 
   for (const chunked of [false, true]) {
-    it(`cannot make it take in 100 MB (${chunked ? 'chunked' : 'announced'})`, async () => {
+    it(`cannot make the server read 100 MB (${chunked ? 'chunked' : 'announced'})`, async () => {
       const chunk = Buffer.alloc(64 * 1024, '[');
       const one = async (): Promise<number> => {
         const { socket, heard } = talk();
@@ -165,7 +167,7 @@ describe('a hostile client', function () {
     });
   }
 
-  it('gets an answer for a name that is a trap', async () => {
+  it('gets an answer for a member name that objects inherit', async () => {
     const body =
       '{"message":"x","__proto__":{"domain":"hiring"},"constructor":{"prototype":{"a":1}}}';
     assert.equal(await post(body), 400);
@@ -195,7 +197,7 @@ describe('a hostile client', function () {
     );
   });
 
-  it('that never finishes its headers or its body is disconnected', async () => {
+  it('is disconnected if it never finishes its headers or its body', async () => {
     const to = await freePort();
     const env = { HEADERS_TIMEOUT_MS: '1500', REQUEST_TIMEOUT_MS: '2500' };
     const hasty = await ChildServer.start({ data: join(data, 'hasty'), port: to, env });
@@ -204,7 +206,7 @@ describe('a hostile client', function () {
       const request = head('Content-Length: 1000').replace(key, hasty.keys.get('live') ?? '');
       if (i % 2 === 0) socket.write(request.slice(0, -2));
       else socket.write(`${request}{`);
-      // One more byte now and then does not buy time.
+      // A single byte now and then does not extend the time.
       const drip = setInterval(() => {
         if (socket.writable) socket.write('x');
       }, 300);
@@ -213,14 +215,14 @@ describe('a hostile client', function () {
       });
     });
     const served = await fetch(`${hasty.url}/health`);
-    assert.equal(served.status, 200, 'others are served meanwhile');
+    assert.equal(served.status, 200, 'other clients are served meanwhile');
     for (const answer of await Promise.all(slow)) statusOf(answer);
     await hasty.kill();
   });
 
-  it('may open 10,000 connections, and others are served', async function () {
+  it('can open 10,000 connections while others are served', async function () {
     const files = Number(execFileSync('sh', ['-c', 'ulimit -n'], { encoding: 'utf8' }));
-    // Both ends of each connection are files, in two processes of one limit each.
+    // Both ends of each connection are file descriptors, in two processes with a limit each.
     if (Number.isFinite(files) && files < 11_000) this.skip();
     const sockets: Socket[] = [];
     const open = (): Promise<void> =>
@@ -233,10 +235,10 @@ describe('a hostile client', function () {
       for (let i = 0; i < 9_900; i += 100) await Promise.all(Array.from({ length: 100 }, open));
       assert.ok(
         sockets.every((socket) => !socket.destroyed),
-        'all of them are open',
+        'all connections are open',
       );
       await works();
-      // Beyond the bound of 10,000 a connection is closed at once, and nothing else happens.
+      // Above the limit of 10,000, a connection is closed at once.
       await Promise.all(Array.from({ length: 300 }, open));
       const first = sockets.splice(0, 500);
       await Promise.all(
@@ -253,10 +255,10 @@ describe('a hostile client', function () {
     }
   });
 
-  it('has not made it grow without bound', function () {
+  it('does not make the memory of the server grow without bound', function () {
     const peak = peakMemory();
     if (Number.isNaN(peak)) this.skip();
     const grown = Math.round((peak - idle) / MEBIBYTE);
-    assert.ok(peak - idle < GROWTH, `${String(grown)} MiB more than at rest`);
+    assert.ok(peak - idle < GROWTH, `${String(grown)} MiB more than idle`);
   });
 });

@@ -1,5 +1,5 @@
-// Run as a process of its own by second-process.test.ts: opens the log in the folder that it is given and
-// prints how that went, as one JSON line.
+// A child process of second-process.test.ts: opens the log in the given folder and prints the result as one line of
+// JSON.
 
 import { openLog, openThreads } from '../../log/index.ts';
 

@@ -1,5 +1,5 @@
-// An older copy of a database put back, or one without its checkpoint file: writing on would fork the log,
-// so it refuses and says what to do. log/FORMAT.md §5; gateway/API.md §13.
+// An older copy of a database, or one without its checkpoint file: appending would fork the log, so it refuses to
+// open and says what to do. log/FORMAT.md §5; gateway/API.md §13.
 
 import assert from 'node:assert/strict';
 import { cp, readFile, rename, rm, writeFile } from 'node:fs/promises';
@@ -13,7 +13,7 @@ interface Copied {
   readonly outside: string;
 }
 
-/** A stopped log with five published entries, and a copy of its database from before the last two. */
+/** A stopped log with five published entries, and a copy of its database before the last two. */
 async function copied(): Promise<Copied> {
   const kept = await KeptLog.open();
   const db = join(kept.folder, 'live', '1', 'db');
@@ -50,15 +50,15 @@ const refused =
 
 describe('a database that was rolled back', () => {
   it(
-    'refuses to write and names both sizes, the file and the way out',
+    'is refused with both sizes, the checkpoint file and the remedy',
     withCopy(async ({ kept, db, old }) => {
       await rename(db, `${db}.newest`);
       await rename(old, db);
       const size = /has \d+ entries, but .*live-1\.checkpoint has recorded \d+/;
       await assert.rejects(kept.start(), refused(size, /refuses to write/, /actlog restore/));
-      // Trying again changes nothing.
+      // The next attempt is refused too.
       await assert.rejects(kept.start(), refused(size));
-      // The newest database is still the log.
+      // With the newest database the log opens.
       await rm(db, { recursive: true });
       await rename(`${db}.newest`, db);
       await kept.start();
@@ -67,12 +67,12 @@ describe('a database that was rolled back', () => {
   );
 
   it(
-    'refuses one that went on from an old copy with other entries',
+    'is refused if it continued from an older copy with other entries',
     withCopy(async ({ kept, db, old, outside }) => {
       const newest = await readFile(outside);
       await rename(db, `${db}.newest`);
       await rename(old, db);
-      // Somebody rolled the file back as well: nothing is left to tell, and the fork outgrows the log.
+      // The checkpoint file was rolled back too, so nothing detects it, and the fork becomes larger than the log.
       await writeFile(outside, await readFile(`${outside}.old`));
       const published = new Set(kept.notes.keys());
       await kept.start();
@@ -88,7 +88,7 @@ describe('a database that was rolled back', () => {
   );
 
   it(
-    'refuses an empty database where a log has been',
+    'is refused if it is empty',
     withCopy(async ({ kept, db }) => {
       await rename(db, `${db}.newest`);
       await assert.rejects(kept.start(), refused(/has 0 entries/));
@@ -99,7 +99,7 @@ describe('a database that was rolled back', () => {
   );
 
   it(
-    'refuses without its checkpoint file',
+    'is refused without its checkpoint file',
     withCopy(async ({ kept, outside }) => {
       await rename(outside, `${outside}.away`);
       await assert.rejects(kept.start(), refused(/is missing/, /live-1\.checkpoint/));
@@ -116,7 +116,7 @@ describe('a database that was rolled back', () => {
     ['without a size', '{"origin":"o","note":null,"acknowledged":{"size":"x","root":""}}'],
   ] as const) {
     it(
-      `refuses a checkpoint file that is ${what}, and names it`,
+      `is refused with a checkpoint file that is ${what}, which the error names`,
       withCopy(async ({ kept, outside }) => {
         const good = await readFile(outside);
         await writeFile(outside, text);
@@ -132,7 +132,7 @@ describe('a database that was rolled back', () => {
   }
 
   it(
-    'refuses the checkpoint file of another log',
+    'is refused with the checkpoint file of another log',
     withCopy(async ({ kept, outside }) => {
       const good = await readFile(outside, 'utf8');
       await writeFile(outside, good.replaceAll('log.example', 'other.example'));
@@ -143,7 +143,7 @@ describe('a database that was rolled back', () => {
   );
 
   it(
-    'refuses a root that is not that of its tree',
+    'is refused with a root that is not of its tree',
     withCopy(async ({ kept, outside }) => {
       const good = await readFile(outside, 'utf8');
       const bent = JSON.parse(good) as { acknowledged: { root: string } };

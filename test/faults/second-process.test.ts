@@ -1,4 +1,4 @@
-// Two processes on one data folder: the second is told so, in words, and the first goes on.
+// Two processes on one data folder: the second is refused with an explanation, and the first continues.
 
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
@@ -18,7 +18,7 @@ async function openElsewhere(folder: string): Promise<{ code: string | null; mes
 
 describe('a second process on the same data', () => {
   it(
-    'is refused with what to do, and disturbs nothing',
+    'is refused with advice, and does not disturb the first',
     withLog(async (kept) => {
       const [entry] = await kept.append(note('a'));
       const { code, message = '' } = await openElsewhere(kept.folder);
@@ -28,7 +28,11 @@ describe('a second process on the same data', () => {
       assert.equal(kept.log.entry(entry!.index), entry!.text);
       await kept.append(note('b'));
       await kept.stop();
-      assert.deepEqual(await openElsewhere(kept.folder), { code: null }, 'once the first is gone');
+      assert.deepEqual(
+        await openElsewhere(kept.folder),
+        { code: null },
+        'opens once the first has ended',
+      );
       await kept.start();
     }),
   );

@@ -1,8 +1,7 @@
-// Bytes, hashes, canonical JSON and keys by the text of log/FORMAT.md, the RFCs and C2SP alone. Nothing in this
-// folder but its test imports the product: what the product misreads is not misread here in the same way.
-//
+// Bytes, hashes, canonical JSON and keys, written from log/FORMAT.md, the RFCs and C2SP alone. Nothing in this folder
+// except its test imports the product, so that both cannot share an error.
 // Read in this order: bytes.ts, tree.ts, story.ts (writes logs), host.ts (serves them), lies/ (breaks rules),
-// judge.ts (checks what a monitor shows).
+// judge.ts (checks the findings of a monitor).
 
 import { createHash, createPrivateKey, createPublicKey, sign, verify } from 'node:crypto';
 import type { KeyObject } from 'node:crypto';
@@ -21,7 +20,7 @@ export const sha256 = (...parts: readonly Uint8Array[]): Buffer => {
 export const tagged = (tag: number, ...parts: readonly Uint8Array[]): Buffer =>
   sha256(Buffer.of(tag), ...parts);
 
-/** u16 length and the UTF-8 of a string. */
+/** u16 length and the UTF-8 bytes of a string. */
 export function lp(text: string): Buffer {
   const bytes = Buffer.from(text, 'utf8');
   const length = Buffer.alloc(2);
@@ -35,13 +34,13 @@ export function u64(n: number): Buffer {
   return bytes;
 }
 
-/** RFC 8785, for what I-JSON without fractions allows; members that are undefined are left out. */
+/** RFC 8785, for I-JSON without fractions; members that are undefined are left out. */
 export function jcs(value: Value | undefined): string {
   if (Array.isArray(value)) return `[${(value as readonly Value[]).map(jcs).join(',')}]`;
   if (typeof value === 'object' && value !== null) {
     const members = value as Members;
     const names = Object.keys(members).filter((name) => members[name] !== undefined);
-    // The default order of sort is that of UTF-16 code units, as RFC 8785 asks.
+    // The default sort order is by UTF-16 code units, as RFC 8785 requires.
     return `{${names
       .sort()
       .map((name) => `${JSON.stringify(name)}:${jcs(members[name])}`)
@@ -63,7 +62,7 @@ export interface Key {
 const PKCS8 = Buffer.from('302e020100300506032b657004220420', 'hex');
 const SPKI = Buffer.from('302a300506032b6570032100', 'hex');
 
-/** The key of a seed of 32 equal bytes. */
+/** The key whose seed is one byte 32 times. */
 export function keyOf(seed: number): Key {
   const der = Buffer.concat([PKCS8, Buffer.alloc(32, seed)]);
   const secret = createPrivateKey({ key: der, format: 'der', type: 'pkcs8' });
@@ -97,7 +96,7 @@ export function vkeyOf(name: string, key: Key): string {
   return `${name}+${keyId(name, key).toString('hex')}+${material}`;
 }
 
-/** A note of a text that ends in a newline, signed with the key under this name. */
+/** A note of a text that ends in a newline, signed by the key under this name. */
 export function noteOf(text: string, name: string, key: Key): string {
   const signature = Buffer.concat([keyId(name, key), signed(key, text)]).toString('base64');
   return `${text}\n\u2014 ${name} ${signature}\n`;

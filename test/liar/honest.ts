@@ -1,4 +1,4 @@
-// Logs that break no rule, told up to the borders of the rules: none of them may be accused.
+// Logs that break no rule, at the limits of the rules: the monitor must not accuse them.
 
 import { keyOf } from './bytes.ts';
 import type { Host } from './host.ts';
@@ -55,12 +55,12 @@ export const HONEST: readonly Honest[] = [
     story.act({ tenant_ref: OTHER }).entity({ tenant_ref: OTHER, action: 'release' });
     return story.claim().act().mapHead();
   }),
-  // Decided in log/FORMAT.md §7: the one who receives an entity may be registered later.
+  // log/FORMAT.md §7: the tenant that receives an entity may be registered later.
   told('a transfer to a tenant that is not registered yet', () => {
     const story = usual().entity({ action: 'transfer', to_tenant_ref: OTHER });
     return story.tenant(OTHER).act({ tenant_ref: OTHER }).mapHead();
   }),
-  // Decided there too: a gap asks for an interval, an interval for no gap.
+  // log/FORMAT.md §7: a gap requires an interval, but an interval requires no gap.
   told('a heartbeat interval without a gap', () =>
     usual().manifest({ heartbeat_interval_ms: 60_000 }).mapHead(),
   ),
@@ -129,7 +129,7 @@ export const HONEST: readonly Honest[] = [
     steps: [(host) => void host.put(usual().close(null)), () => undefined],
   },
   {
-    name: 'a log that was lost, whose last entries nobody can read',
+    name: 'a log that was lost with its last entries',
     steps: [
       (host) => void host.put(usual()),
       (host) => void host.put(after(usual().act().mapHead())),
@@ -137,7 +137,7 @@ export const HONEST: readonly Honest[] = [
     ],
   },
   {
-    name: 'a log that was lost, and is not served any more',
+    name: 'a log that was lost and is no longer served',
     steps: [
       (host) => void host.put(usual()),
       (host) => {
@@ -148,7 +148,7 @@ export const HONEST: readonly Honest[] = [
     ],
   },
   {
-    name: 'a successor that carries what an entry of the closed log says, over two looks',
+    name: 'a successor that carries an entry of the closed log, over two looks',
     steps: [
       (host) => {
         const story = usual().close(NEXT);
@@ -158,9 +158,9 @@ export const HONEST: readonly Honest[] = [
       () => undefined,
     ],
   },
-  // Decided in log/FORMAT.md §7: each signature names its log, so no note of one is one of the other.
+  // log/FORMAT.md §7: each signature names its log, so a note of one log is not a note of the other.
   {
-    name: 'a successor that goes on with the keys of the log before',
+    name: 'a successor with the keys of the log before',
     steps: [
       (host) => {
         const story = usual().close(NEXT);
@@ -178,7 +178,7 @@ export const HONEST: readonly Honest[] = [
     ],
   },
   {
-    name: 'signatures of keys that nobody knows',
+    name: 'signatures of unknown keys',
     steps: [
       (host) => {
         const story = usual();
@@ -188,7 +188,7 @@ export const HONEST: readonly Honest[] = [
     ],
   },
   {
-    name: 'a server that drops partial tiles once the full one is there',
+    name: 'a server that removes partial tiles once the full one exists',
     steps: [
       (host) => void host.put(usual()),
       (host) => {

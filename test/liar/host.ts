@@ -1,11 +1,11 @@
-// Serves stories over HTTP as C2SP tlog-tiles, honestly or not, and the kit that names their keys.
+// Serves stories over HTTP as C2SP tlog-tiles, honestly or not, with the kit of their keys.
 
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Story } from './story.ts';
 import { tileHashes } from './tree.ts';
 
-/** One log as it is served; a lie changes it. */
+/** A served log; a lie changes it. */
 export interface Served {
   story: Story;
   note: string;
@@ -13,11 +13,11 @@ export interface Served {
   leaves: readonly Buffer[];
 }
 
-/** An answer: bytes, a status, or null for the honest one. `count` is how often this path was asked, from 1. */
+/** An answer: bytes, a status, or null for the honest one. `count` counts the requests for this path from 1. */
 export type Interfere = (path: string, count: number) => Buffer | number | null;
 
 export class Host {
-  /** Changes answers; `path` is within a log, such as `live/1/tile/0/000.p/8`. */
+  /** Replaces answers; `path` is within a log, such as `live/1/tile/0/000.p/8`. */
   interfere: Interfere = () => null;
   readonly asked: string[] = [];
   readonly #logs = new Map<string, Served>();
@@ -49,19 +49,19 @@ export class Host {
     await new Promise((resolve) => this.#server.close(resolve));
   }
 
-  /** Begins again with no log. */
+  /** Removes all logs. */
   clear(): void {
     this.#logs.clear();
     this.asked.length = 0;
     this.interfere = () => null;
   }
 
-  /** Everything that is served. */
+  /** All served logs. */
   logs(): readonly Served[] {
     return [...this.#logs.values()];
   }
 
-  /** Serves a story as it is now. */
+  /** Serves the present state of a story. */
   put(story: Story, note = story.note()): Served {
     const entries = [...story.entries];
     const served = { story, note, entries, leaves: [...story.leaves] };
@@ -91,7 +91,7 @@ export class Host {
   }
 }
 
-/** u16 length and bytes of each entry. */
+/** For each entry its u16 length and its bytes. */
 export function bundleOf(entries: readonly Buffer[]): Buffer {
   return Buffer.concat(
     entries.flatMap((entry) => {

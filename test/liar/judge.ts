@@ -1,5 +1,5 @@
-// Checks a finding as a third party would, with nothing but what stands in it: signatures of notes, inclusion and
-// consistency proofs, the signature of an entry. By the text of log/FORMAT.md and the RFCs alone.
+// Checks a finding as a third party would, from the document alone: signatures of notes, inclusion and consistency
+// proofs, and the signature of an entry. Written from log/FORMAT.md and the RFCs alone.
 
 import assert from 'node:assert/strict';
 import { holds, jcs } from './bytes.ts';
@@ -35,7 +35,7 @@ export interface Document {
 
 const bytes = (base64: string): Buffer => Buffer.from(base64, 'base64');
 
-/** Size and root of a note, once the signature of the log is checked. */
+/** Size and root of a note after its log signature was verified. */
 function open(note: string, vkey: string): { size: number; root: Buffer } {
   const at = note.indexOf('\n\n');
   const text = note.slice(0, at + 1);
@@ -50,7 +50,7 @@ function open(note: string, vkey: string): { size: number; root: Buffer } {
   return { size: Number(size), root: bytes(root) };
 }
 
-/** The entry is signed with the key that the other one declares. */
+/** Asserts that the key which the other entry declares has signed this entry. */
 function checkSigned(entry: string, declared: string): void {
   const { signature, ...statement } = JSON.parse(entry) as Members & { signature: string };
   const { jwk, key } = JSON.parse(declared) as { jwk?: { x: string }; key?: { x: string } };
@@ -58,14 +58,14 @@ function checkSigned(entry: string, declared: string): void {
   assert.ok(holds(publicKey, Buffer.from(jcs(statement)), bytes(signature)), 'it is signed');
 }
 
-/** Throws unless everything in the document that can be checked holds. */
+/** Throws unless everything in the document that can be verified is valid. */
 export function judge(document: Document): void {
   const { notes, vkeys, vkey, entries, consistency, proof } = document;
-  assert.ok(notes.length > 0 && notes.every((note) => note.length > 0), 'it shows the note');
+  assert.ok(notes.length > 0 && notes.every((note) => note.length > 0), 'the finding has the note');
   const keyOf = (i: number): string => vkeys?.[i] ?? vkey;
   const heads = notes.map((note, i) => {
     const own = keyOf(i);
-    // Of two logs, an older note may be of the other one, whose key stands in its own name.
+    // With two logs, an older note may be of the other one; its verifier key begins with the name of its log.
     return note.startsWith(`${own.split('+', 1)[0] ?? ''}\n`) || notes.length === 1
       ? open(note, own)
       : null;
@@ -73,7 +73,7 @@ export function judge(document: Document): void {
   for (const { index, entry, entry_base64, leaf_hash, path, note } of entries) {
     if (path === undefined) continue;
     const head = heads[note ?? notes.length - 1];
-    assert.ok(head !== null && head !== undefined, 'its note is there');
+    assert.ok(head !== null && head !== undefined, 'the finding has its note');
     const shown = entry_base64 !== undefined ? bytes(entry_base64) : Buffer.from(entry ?? '');
     const leaf = leaf_hash === undefined ? leafHash(shown) : Buffer.from(leaf_hash, 'hex');
     const root = rootOfInclusion(index, head.size, leaf, path.map(bytes));
@@ -88,18 +88,21 @@ export function judge(document: Document): void {
   } else if (proof === 'signed' && entries.length > 0) {
     assert.ok(
       entries.every(({ path }) => path !== undefined),
-      'every entry has its path',
+      'every entry has an inclusion path',
     );
   }
   if (document.rule === 'inconsistent' && proof === 'signed') {
-    assert.ok(consistency !== undefined, 'a fork has its proof');
+    assert.ok(consistency !== undefined, 'a fork has a consistency proof');
     const [older, newer] = heads;
     assert.ok(older && newer);
     assert.deepEqual([consistency.from, consistency.to], [older.size, newer.size]);
     const fromRoot = bytes(consistency.from_root);
     const { from, to } = consistency;
     const roots = rootsOfConsistency(from, to, fromRoot, consistency.path.map(bytes));
-    assert.ok(roots?.from.equals(fromRoot) && roots.to.equals(newer.root), 'the proof holds');
+    assert.ok(
+      roots?.from.equals(fromRoot) && roots.to.equals(newer.root),
+      'the consistency proof is valid',
+    );
     assert.ok(!fromRoot.equals(older.root), 'the older note has another root');
   }
   if (document.rule === 'two_roots') {

@@ -1,5 +1,5 @@
-// A monitor against a builder that shares no code with it: each rule of the format is broken once and must be named,
-// with evidence that a third party can check; honest logs must not be accused. log/FORMAT.md §7
+// A monitor against a log builder that shares no code with it: each rule of the format is broken once and must be
+// reported with evidence that a third party can verify; honest logs must not be accused. log/FORMAT.md §7
 
 import assert from 'node:assert/strict';
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
@@ -46,7 +46,7 @@ describe('a monitor and an independent liar', function () {
   });
   afterEach(() => rm(state, { recursive: true, force: true }));
 
-  /** Exit code and what was told, as of `actlog monitor`. */
+  /** The exit code of `actlog monitor`, and its report. */
   async function watch(more: Partial<MonitorOptions>): Promise<{ code: number; told: Told }> {
     const told = new Told();
     const code = await runMonitor(
@@ -66,10 +66,10 @@ describe('a monitor and an independent liar', function () {
   const said = ({ violations, troubles }: Told): string =>
     JSON.stringify([violations.map(({ rule, detail }) => [rule, detail]), troubles]);
 
-  /** The rules of findings that the offline verifier proves. */
+  /** The rules of which the offline verifier has proved a finding. */
   const proven = new Set<string>();
 
-  /** What the offline verifier says of a finding, with the keys of the log that it names. */
+  /** Verifies a finding offline with the keys of the log that it names. */
   async function verify(document: JsonObject): Promise<void> {
     const [log] = host.logs().filter(({ story }) => story.origin === document['origin']);
     assert.ok(log !== undefined);
@@ -93,7 +93,7 @@ describe('a monitor and an independent liar', function () {
   function check(lie: Lie, told: Told): void {
     const document = told.violations.at(-1) as unknown as Document;
     const rules = typeof lie.rule === 'string' ? [lie.rule] : lie.rule;
-    assert.ok(rules.includes(document.rule), `it is called ${said(told)}`);
+    assert.ok(rules.includes(document.rule), `the reported rule is ${said(told)}`);
     judge(document);
     if (lie.proof !== undefined) assert.equal(document.proof, lie.proof);
     if (lie.entries !== undefined) {
@@ -104,7 +104,7 @@ describe('a monitor and an independent liar', function () {
     }
     if (lie.shows !== undefined) assert.equal(document.entries.at(-1)?.index, lie.shows);
     if (lie.withheld === true)
-      assert.ok(document.withheld !== undefined, 'it says what was withheld');
+      assert.ok(document.withheld !== undefined, 'the finding says what was withheld');
   }
 
   for (const [about, lies] of LIES) {
@@ -132,7 +132,7 @@ describe('a monitor and an independent liar', function () {
 
   describe('the findings of the tests above', () => {
     it('are proven by the offline verifier for every rule that it can prove', function () {
-      if (proven.size === 0) this.skip(); // run alone
+      if (proven.size === 0) this.skip(); // skipped if this test runs alone
       assert.deepEqual(
         Object.keys(PROVABLE).filter((rule) => !proven.has(rule)),
         ['entry_size'],
@@ -152,7 +152,7 @@ describe('a monitor and an independent liar', function () {
     }
   });
 
-  it('does not accuse a log of what an unknown key signed, or of silence', async () => {
+  it('does not accuse a log of a note by an unknown key, or of unavailability', async () => {
     const [first] = HONEST;
     first?.steps[0]?.(host);
     host.interfere = (path) => (path.endsWith('checkpoint') ? Buffer.from('x\n1\nAA==\n\n') : null);
@@ -163,9 +163,9 @@ describe('a monitor and an independent liar', function () {
     assert.equal((await watch({ once: true })).code, 0);
   });
 
-  it('breaks every rule that an entry can break over HTTP', () => {
+  it('has a lie for every rule that an entry can break over HTTP', () => {
     const broken = new Set(LIES.flatMap(([, lies]) => lies.flatMap(({ rule }) => rule)));
-    // A bundle has no room for an entry over 65,535 bytes: its length is a u16.
+    // An entry over 65,535 bytes does not fit into a bundle, whose lengths are u16.
     assert.deepEqual(
       RULES.filter((rule) => !broken.has(rule)),
       ['entry_size'],
@@ -194,7 +194,7 @@ function receiptKeys(entries: readonly Buffer[]): TrustedKey[] {
       const own = jwkOfPublicKey(publicKeyOfJwk((jwk ?? key)!));
       return [{ kid: thumbprint(native, own), jwk: own }];
     } catch {
-      return []; // no entry that declares a key
+      return []; // an entry that declares no key
     }
   });
 }

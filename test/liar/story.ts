@@ -1,23 +1,23 @@
-// Writes a log as log/FORMAT.md asks, entry by entry, or departs from it where it is told to.
+// Writes a log by the rules of log/FORMAT.md, entry by entry, with the deviations that a test requests.
 
 import { jcs, keyOf, lp, noteOf, sha256, signed, tagged, u64, vkeyOf } from './bytes.ts';
 import type { Key, Members, Value } from './bytes.ts';
 import { leafHash, mapHash, treeHash } from './tree.ts';
 
-/** How an entry departs from what is right. */
+/** Deviations of an entry from the rules. */
 export interface Bend {
   readonly after_ms?: number;
-  /** Over the statement, its links included, before it is signed; undefined removes a member. */
+  /** Changes the statement, with its links, before it is signed; undefined removes a member. */
   readonly set?: Members;
-  /** Over the links. */
+  /** Changes the links. */
   readonly links?: (links: readonly Link[]) => unknown;
-  /** Signs in place of the key in force; `kid` stays that of the key in force unless `set` says otherwise. */
+  /** Signs instead of the key in force; `kid` remains that of the key in force unless `set` changes it. */
   readonly signer?: Key;
-  /** Over the text, after it was signed. */
+  /** Changes the text after it was signed. */
   readonly text?: (text: string) => string;
-  /** Over the bytes. */
+  /** Changes the bytes. */
   readonly bytes?: (bytes: Buffer) => Buffer;
-  /** Over the signature, before it is written. */
+  /** Changes the signature before it is written. */
   readonly signature?: (signature: Buffer) => Value | undefined;
 }
 
@@ -41,7 +41,7 @@ export const OTHER = 'BBBBBBBBBBBBBBBBBBBBBB';
 export const ENTITY = 'acme';
 export const TYPE = 'demo.act.v1';
 
-/** The seeds of keys; live and sandbox share none. */
+/** Seeds of keys; live and sandbox have different ones. */
 export const SEEDS = {
   live: { receipt: 0x11, checkpoint: 0x12 },
   sandbox: { receipt: 0x21, checkpoint: 0x22 },
@@ -94,7 +94,7 @@ export class Story {
     this.number = number;
     this.origin = `liar.example/log/${kind}/${String(number)}`;
     this.ms = start_ms - 1000;
-    // A successor has keys of its own.
+    // A successor has its own keys.
     const own = 0x40 * (number - 1);
     this.key = keyOf(place.receipt ?? SEEDS[kind].receipt + own);
     this.checkpointKey = keyOf(place.checkpoint ?? SEEDS[kind].checkpoint + own);
@@ -192,7 +192,7 @@ export class Story {
     );
   }
 
-  /** A heartbeat at this distance from the entry before; `run` is run_since_ms, else its own time. */
+  /** A heartbeat a second after the entry before, or `after_ms`; by default it begins a run. */
   beat(members: Members = {}, bend: Bend = {}): this {
     const run_since_ms = this.ms + (bend.after_ms ?? 1000);
     const own = { tenant_ref: TENANT, entity: ENTITY, surface: 'policy_bind' };
@@ -235,7 +235,7 @@ export class Story {
     );
   }
 
-  /** 0 open, 1 tenant, 2 type, 3 claim, 4 manifest, 5 heartbeat, 6 act, 7 map head. */
+  /** The entries: 0 open, 1 tenant, 2 type, 3 claim, 4 manifest, 5 heartbeat, 6 act, 7 map head. */
   usual(): this {
     return this.open().tenant().declare().claim().manifest().beat().act().mapHead();
   }
@@ -267,13 +267,13 @@ export class Story {
     return treeHash(this.leaves.slice(0, size));
   }
 
-  /** The signed note of a size; `text` changes what is signed. */
+  /** The signed note of a size; `text` changes the text before it is signed. */
   note(size = this.size, text: (text: string) => string = (same) => same): string {
     const lines = `${this.origin}\n${String(size)}\n${this.root(size).toString('base64')}\n`;
     return noteOf(text(lines), this.origin, this.checkpointKey);
   }
 
-  /** What a successor says of this log. */
+  /** The predecessor that a successor of this log declares. */
   get end(): { readonly origin: string; readonly size: number; readonly root: string } {
     return { origin: this.origin, size: this.size, root: this.root().toString('hex') };
   }
@@ -282,7 +282,7 @@ export class Story {
     return (JSON.parse(this.entries[index]?.toString() ?? '') as { entry_id: string }).entry_id;
   }
 
-  /** Another telling with the same entries so far, and the same keys. */
+  /** Another log with the same entries so far and the same keys. */
   fork(): Story {
     const { kind, number } = this;
     const other = new Story({ kind, number });
@@ -302,7 +302,7 @@ export class Story {
     return { key, seq, prev_index, prev_ms };
   }
 
-  /** The table of log/FORMAT.md §3, top to bottom, then the templates. */
+  /** The table of log/FORMAT.md §3 in order, then the templates. */
   #keysOf(statement: Members): (readonly string[])[] {
     const { type, entity, surface, key, name } = statement;
     const keys: (readonly string[])[] = [];
@@ -356,7 +356,7 @@ export class Story {
   }
 }
 
-/** UUIDv7 of a time, increasing with the index. */
+/** A UUIDv7 of a time, increasing with the index. */
 export function uuid(ms: number, index: number, version = '7', variant = '8'): string {
   const time = ms.toString(16).padStart(12, '0');
   const rest = index.toString(16).padStart(12, '0');

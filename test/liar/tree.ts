@@ -1,4 +1,4 @@
-// The log tree by the definitions of RFC 9162 §2.1, and the head map by that of log/FORMAT.md §4.
+// The log tree by the definitions of RFC 9162 §2.1, and the head map by the definition of log/FORMAT.md §4.
 
 import { sha256, tagged } from './bytes.ts';
 
@@ -38,7 +38,7 @@ export function tileHashes(
   return Buffer.concat(hashes);
 }
 
-/** The root that an inclusion path leads to; §2.1.3.2. */
+/** The root that an inclusion path gives; §2.1.3.2. */
 export function rootOfInclusion(
   index: number,
   size: number,
@@ -59,7 +59,7 @@ export function rootOfInclusion(
   return sn === 0 ? hash : null;
 }
 
-/** The two roots that a consistency path leads to; §2.1.4.2. */
+/** The two roots that a consistency path gives; §2.1.4.2. */
 export function rootsOfConsistency(
   from: number,
   to: number,

@@ -1,4 +1,5 @@
-// /ask as a claims handler uses it: from the home page to an answer, by mouse, by keyboard, and without JavaScript.
+// /ask as a claims handler uses it: from the home page to an answer, with the mouse, with the keyboard, and without
+// JavaScript.
 
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
@@ -34,7 +35,7 @@ pagesSuite(
         const { status, text } = await running.post(path, body, { key, headers });
         assert.equal(status, 200, text);
       };
-      // The manifest is published at 09:00 UTC of a day, the act is at 13:00, and the browser comes a day later.
+      // The manifest is published at 09:00 UTC, the act is at 13:00, and the browser opens the page a day later.
       const to = (hour: number): void => {
         const now = clock.wall();
         clock.pass(Math.floor(now / DAY) * DAY + DAY + hour * HOUR - now);
@@ -51,7 +52,7 @@ pagesSuite(
       });
     });
 
-    it('answers from the home page in three clicks, and the browser checks the answer', async () => {
+    it('leads from the home page to an answer in three clicks, and the browser verifies the answer', async () => {
       const page = await open();
       await look(page, 'home');
       await follow(page, 'a:text("Did something happen, or not?")');
@@ -81,7 +82,7 @@ pagesSuite(
       await page.context().close();
     });
 
-    it('says no, and what cannot be said, with only the keyboard', async () => {
+    it('answers no, or that the log cannot tell, with the keyboard only', async () => {
       const page = await open();
       const enter = async (selector: string): Promise<void> => {
         await tabTo(page, selector);
@@ -102,7 +103,7 @@ pagesSuite(
       await page.goto('/ask?entity=acme');
       await tabTo(page, '#surface');
       await page.keyboard.type('policy_bind');
-      // The parts of a date are fields of their own; what they mean is checked above.
+      // A date input has separate fields for its parts; their meaning is tested above.
       await page.fill('#from', from.replace('T18', 'T06'));
       await page.fill('#to', from.replace('T18', 'T07'));
       await page.focus('#to');
@@ -116,7 +117,7 @@ pagesSuite(
       await page.context().close();
     });
 
-    it('counts in the time zone of the question, and says what is wrong with it', async () => {
+    it('uses the time zone of the question, and explains invalid input', async () => {
       const { running } = sight();
       const text = async (query: string) => (await running.get(ask(query))).text;
       assert.match(
@@ -144,7 +145,7 @@ pagesSuite(
       await validHtml((await running.get('/ask?entity=acme')).text);
     });
 
-    it('reads without JavaScript', async () => {
+    it('works without JavaScript', async () => {
       const page = await sight().open(ask('when=yesterday-afternoon'), {
         javaScriptEnabled: false,
       });

@@ -1,5 +1,5 @@
-// A real browser for tests of pages: Debian's Chromium by playwright-core. Where there is none, the suites say
-// that they are skipped, and why; with CI set they fail instead.
+// A real browser for tests of pages: Chromium of Debian, driven by playwright-core. Without it the suites are skipped
+// with the reason; with CI set they fail instead.
 
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
@@ -16,25 +16,25 @@ import { freePort } from '../support/free-port.ts';
 
 const PROGRAM = process.env['CHROMIUM'] ?? '/usr/bin/chromium';
 const BUILT = fileURLToPath(new URL('../../dist/static/verify.js', import.meta.url));
-/** The folder for pictures, which `npm run screenshots` names; without it no picture is taken. */
+/** The folder for screenshots, which `npm run screenshots` sets; without it none are taken. */
 const PICTURES = process.env['SCREENSHOTS'];
 const AXE = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
 
-/** A service and a browser that looks at it. */
+/** A service and a browser that is connected to it. */
 export interface Sight {
   readonly running: Running;
   readonly browser: Browser;
-  /** A new page in a context of its own; `calm` says later what went wrong on it. */
+  /** Opens a page in its own context; `calm` checks it for errors. */
   open(path: string, options?: BrowserContextOptions): Promise<Page>;
 }
 
-/** A suite about pages; the body gets what its tests look at, once it runs. */
+/** A suite of page tests; its body receives the service and the browser when it runs. */
 export function pagesSuite(
   title: string,
   body: (sight: () => Sight) => void,
   options: Parameters<typeof run>[1] = {},
 ): void {
-  // Of the root: the suites of one process share the browser, in whatever files they are.
+  // A root hook: all suites of a process share the browser, in whichever files they are.
   after(async () => {
     const browser = await launched;
     launched = null;
@@ -51,7 +51,7 @@ export function pagesSuite(
         assert.ok(process.env['CI'] === undefined, without);
         this.skip();
       }
-      // The address stands in every page, so the port must be known before the service starts.
+      // Every page contains the address, so the port must be known before the service starts.
       const port = await freePort();
       const base = `http://127.0.0.1:${String(port)}`;
       const env = { PORT: String(port), HOST: '127.0.0.1', BASE_URL: base };
@@ -90,7 +90,7 @@ function whyNot(): string | null {
   return existsSync(BUILT) ? null : '`npm run build` has not made dist/';
 }
 
-/** What went wrong on a page. */
+/** Errors seen on each page. */
 const troubles = new WeakMap<Page, string[]>();
 
 async function openPage(
@@ -99,7 +99,7 @@ async function openPage(
   path: string,
   options: BrowserContextOptions = {},
 ): Promise<Page> {
-  // Without transitions: axe would measure the contrast of a colour on its way to another.
+  // Without transitions, because axe would measure the contrast of a colour that is still changing.
   const context = await browser.newContext({ baseURL: base, reducedMotion: 'reduce', ...options });
   const page = await context.newPage();
   page.setDefaultTimeout(60_000);
@@ -117,22 +117,22 @@ async function openPage(
   return page;
 }
 
-/** No script error, nothing refused by the policy, no request to elsewhere so far. */
+/** Asserts that the page had no script error, no breach of its policy and no request to another host. */
 export function calm(page: Page): void {
   assert.deepEqual(troubles.get(page), []);
 }
 
-/** axe-core finds no violation on the page as it stands. */
+/** Asserts that axe-core finds no violation in the present state of the page. */
 export async function accessible(page: Page): Promise<void> {
   if (!(await page.evaluate(() => 'axe' in globalThis))) {
-    // Run from outside of the page, where its policy does not hold.
+    // Injected by the debugger, to which the policy of the page does not apply.
     axe ??= await readFile(AXE, 'utf8');
     const session = await page.context().newCDPSession(page);
     await session.send('Runtime.evaluate', { expression: axe });
     await session.detach();
   }
   const violations = await page.evaluate(async () => {
-    const { axe } = globalThis as unknown as { readonly axe: Axe }; // evaluated above
+    const { axe } = globalThis as unknown as { readonly axe: Axe }; // injected above
     const found = await axe.run(document, { resultTypes: ['violations'] });
     return found.violations.map(({ id, nodes }) => [
       id,
@@ -144,7 +144,7 @@ export async function accessible(page: Page): Promise<void> {
 
 let axe: string | null = null;
 
-/** What the tests use of axe-core. */
+/** The part of axe-core that the tests use. */
 interface Axe {
   run(
     context: Document,
@@ -157,11 +157,11 @@ interface Axe {
   }>;
 }
 
-/** The HTML as served is valid. */
+/** Asserts that the HTML as served is valid. */
 export async function validHtml(html: string): Promise<void> {
   const validator = new HtmlValidate({
     extends: ['html-validate:recommended'],
-    // Matters of taste, not of validity.
+    // Rules of style, not of validity.
     rules: {
       'doctype-style': 'off',
       'void-style': 'off',
@@ -176,14 +176,14 @@ export async function validHtml(html: string): Promise<void> {
   assert.deepEqual(faults, []);
 }
 
-/** Clicks what leads to another page, and waits until that page is there whole. */
+/** Clicks a link to another page, and waits until that page is loaded. */
 export async function follow(page: Page, selector: string): Promise<void> {
   const loaded = page.waitForEvent('load');
   await page.click(selector);
   await loaded;
 }
 
-/** Nothing is wider than the window. */
+/** Asserts that nothing is wider than the window. */
 export async function fits(page: Page): Promise<void> {
   const wide = await page.evaluate(() => {
     const { scrollWidth, clientWidth } = document.documentElement;
@@ -192,7 +192,7 @@ export async function fits(page: Page): Promise<void> {
   assert.ok(wide <= 0, `${String(wide)} px wider than the window`);
 }
 
-/** The two widths and the two colour schemes in which pages are looked at. */
+/** The widths and colour schemes in which pages are tested. */
 export const LOOKS = [
   { width: 1280, colorScheme: 'light' },
   { width: 1280, colorScheme: 'dark' },
@@ -200,14 +200,15 @@ export const LOOKS = [
   { width: 390, colorScheme: 'dark' },
 ] as const;
 
-/** Looks at a page in every width and colour scheme: nothing is too wide, and axe finds nothing. */
+/** Asserts in each width and colour scheme that the page fits and that axe finds no violation. */
 export async function look(page: Page, name: string): Promise<void> {
   const size = page.viewportSize();
   for (const { width, colorScheme } of LOOKS) {
     await page.setViewportSize({ width, height: width === 390 ? 844 : 900 });
     await page.emulateMedia({ colorScheme });
     await fits(page);
-    // Colours differ by scheme, and sizes by width: each is looked at once, and all four where pictures are kept.
+    // Colours depend on the scheme and sizes on the width, so axe runs for two combinations, and for all four with
+    // screenshots.
     const both = (width === 1280) === (colorScheme === 'light');
     if (both || PICTURES !== undefined) await accessible(page);
     await picture(page, `${name}-${String(width)}-${colorScheme}`);
@@ -216,7 +217,7 @@ export async function look(page: Page, name: string): Promise<void> {
   if (size !== null) await page.setViewportSize(size);
 }
 
-/** Moves the focus with the tabulator key, as a person without a mouse does, to the first element that matches. */
+/** Moves the focus with the tabulator key to the first element that matches. */
 export async function tabTo(page: Page, selector: string, steps = 80): Promise<void> {
   for (let i = 0; i < steps; i += 1) {
     await page.keyboard.press('Tab');
@@ -229,7 +230,7 @@ export async function tabTo(page: Page, selector: string, steps = 80): Promise<v
   assert.fail(`${selector} was not reached in ${String(steps)} steps`);
 }
 
-/** Keeps a picture of the page, if pictures are wanted: one of a long page takes seconds. */
+/** Takes a screenshot if screenshots are requested; one of a long page takes seconds. */
 export async function picture(page: Page, name: string): Promise<void> {
   if (PICTURES === undefined) return;
   await mkdir(PICTURES, { recursive: true });

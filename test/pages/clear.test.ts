@@ -1,4 +1,5 @@
-// The dashboard of a tenant and the embeds, as their users meet them: a key typed in, a frame on another site.
+// The dashboard of a tenant and the embeds as users see them: a key is typed in, or the page is a frame of another
+// site.
 
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
@@ -13,7 +14,7 @@ pagesSuite('the pages of clear', (sight) => {
   const progress = (page: Page, text: RegExp): Promise<unknown> =>
     page.locator('#progress', { hasText: text }).waitFor();
 
-  it('show nothing of a tenant without its key, and forget it on leaving', async () => {
+  it('show no data of a tenant without its key, and delete it when the user leaves', async () => {
     const { running } = sight();
     const key = running.sandbox;
     for (const message of ['Schedule the interview', 'Reject her, she is pregnant']) {
@@ -58,7 +59,7 @@ pagesSuite('the pages of clear', (sight) => {
     await page.context().close();
   });
 
-  it('show what the service says as text', async () => {
+  it('show text of the service as text, not as HTML', async () => {
     const { running } = sight();
     const page = await sight().open('/clear/dashboard', { colorScheme: 'dark' });
     await page.route('**/api/v1/clear/usage?*', async (intercepted) => {
@@ -77,7 +78,7 @@ pagesSuite('the pages of clear', (sight) => {
     await page.context().close();
   });
 
-  it('may be framed by any site where they are embeds, and nowhere else', async () => {
+  it('can be framed by any site if they are embeds, and otherwise by none', async () => {
     const { running } = sight();
     const page = await sight().open(EMBEDS[0] ?? '', { viewport: { width: 360, height: 740 } });
     for (const path of EMBEDS) {
@@ -107,7 +108,7 @@ pagesSuite('the pages of clear', (sight) => {
     await page.context().close();
   });
 
-  it('verify in the frame what the site posts to it, and say so', async () => {
+  it('verify a receipt that the embedding site posts, and report the result', async () => {
     const { running } = sight();
     const message = 'Schedule the interview';
     const headers = { Prefer: 'wait=20' };

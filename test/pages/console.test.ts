@@ -1,4 +1,4 @@
-// /console as an operator of a tenant uses it: a key typed in, what waits, and what is logged meanwhile.
+// /console as an operator of a tenant uses it: a key is typed in; holds and new entries are shown.
 
 import assert from 'node:assert/strict';
 import type { Page } from 'playwright-core';
@@ -15,7 +15,7 @@ pagesSuite('/console', (sight) => {
     return answer.json;
   };
 
-  it('releases a hold with the keyboard, and shows what is logged as it is', async () => {
+  it('releases a hold with the keyboard, and shows new entries as they are logged', async () => {
     const { running } = sight();
     const { live: key } = running;
     await post('/api/v1/execute-gate/policy', { rules: [{ id: 'all', effect: 'hold' }] }, key);
@@ -40,7 +40,7 @@ pagesSuite('/console', (sight) => {
       /Role.*State.*Last use.*service.*active/,
     );
     await look(page, 'console');
-    // One panel is shown at a time; the address names it.
+    // One panel is shown at a time, and the URL names it.
     await tabTo(page, '[data-tab=service]');
     await page.keyboard.press('Enter');
     await page.waitForSelector('#service-state table');
@@ -78,7 +78,7 @@ pagesSuite('/console', (sight) => {
     await page.context().close();
   });
 
-  it('shows a tenant its own alone', async () => {
+  it('shows a tenant only its own entries', async () => {
     const { gateway, live: other } = sight().running;
     const order = { tenant: 'acme', kind: 'live', role: 'carrier' } as const;
     const { key } = await gateway.tenants.issue(order);

@@ -1,4 +1,4 @@
-// The demonstrations, walked as a visitor would: real calls to the sandbox, every receipt checked in the browser.
+// The demonstrations as a visitor uses them: real calls to the sandbox, and every receipt verified in the browser.
 
 import assert from 'node:assert/strict';
 import type { Page } from 'playwright-core';
@@ -27,7 +27,7 @@ pagesSuite('the demonstrations', (sight: () => Sight) => {
     await page.context().close();
   }
 
-  it('are valid, accessible, small and fit 360 px, and say without JavaScript what to do', async () => {
+  it('are valid, accessible, small, fit into 360 px, and have text for browsers without JavaScript', async () => {
     const page = await sight().open('/demo/hero', { viewport: { width: 360, height: 740 } });
     for (const path of PAGES) {
       let bytes = 0;
@@ -48,7 +48,7 @@ pagesSuite('the demonstrations', (sight: () => Sight) => {
     await page.context().close();
   });
 
-  it('tells the whole story by itself, verifies it, and sees a changed character', async () => {
+  it('plays the whole story, verifies it, and detects a changed character', async () => {
     const page = await sight().open('/demo/hero?autorun=1', { colorScheme: 'dark' });
     await done(page, /^Done\.$/);
     assert.match((await page.textContent('#verdict-title')) ?? '', /^All 8 receipts verify$/);
@@ -69,7 +69,7 @@ pagesSuite('the demonstrations', (sight: () => Sight) => {
     await close(page, 'demo-hero-tampered');
   });
 
-  it('holds a large premium until a human decides, and lets a small one pass', async () => {
+  it('holds a large premium until a human decides, and permits a small one', async () => {
     const page = await sight().open('/bind-room');
     await page.click('#ask button');
     await done(page, /^Held/);
@@ -88,7 +88,7 @@ pagesSuite('the demonstrations', (sight: () => Sight) => {
     await close(page, 'bind-room');
   });
 
-  it('proves a violation and its restraint, shows help in a crisis, and takes any text as text', async () => {
+  it('proves a violation and its restraint, shows helplines in a crisis, and shows any text as text', async () => {
     const page = await sight().open('/chatbot-proof', { viewport: { width: 360, height: 740 } });
     await page.click('[type=submit]');
     await done(page, /both receipts are verified/);
@@ -116,7 +116,7 @@ pagesSuite('the demonstrations', (sight: () => Sight) => {
     await close(page, 'mortgage-proof');
   });
 
-  it('maps pasted lines to Exhibit D, and prints it', async () => {
+  it('maps pasted lines to Exhibit D, and can be printed', async () => {
     const page = await sight().open('/scan/exhibit-d');
     await page.fill('#lines', `Pay the claim.\n${HOSTILE}`);
     await page.click('[type=submit]');
@@ -131,7 +131,7 @@ pagesSuite('the demonstrations', (sight: () => Sight) => {
     await close(page, 'scan');
   });
 
-  it('seals a moment, from which the clocks run', async () => {
+  it('seals a moment from which the clocks run', async () => {
     const page = await sight().open('/clocks/naic');
     await page.click('[type=submit]');
     await done(page, /the clocks run/);
@@ -140,7 +140,7 @@ pagesSuite('the demonstrations', (sight: () => Sight) => {
     await close(page, 'clocks');
   });
 
-  it("enrolls a partner, whose link leads to a page with the partner's name", async () => {
+  it('enrolls a partner, whose link leads to a page with its name', async () => {
     const page = await sight().open('/broker-relay');
     await page.click('#enroll button');
     await done(page, /0 visits/);
@@ -157,7 +157,7 @@ pagesSuite('the demonstrations', (sight: () => Sight) => {
     await page.click('#lookup button');
     await done(page, /1 visits so far/);
     await page.fill('#slug', 'nobody');
-    // The browser itself tells of the 404s that the page asks about.
+    // The browser itself reports the 404s that the page causes.
     await page.click('#lookup button');
     await done(page, /no partner with this slug/);
     await page.context().close();
@@ -165,7 +165,7 @@ pagesSuite('the demonstrations', (sight: () => Sight) => {
 });
 
 describe('the calls of visitors', () => {
-  it('take no key, no member that a page does not send, and no name of others', async () => {
+  it('refuse keys, members that no page sends, and names of others', async () => {
     const { run } = await import('../gateway/running.ts');
     const running = await run();
     try {
@@ -191,7 +191,7 @@ describe('the calls of visitors', () => {
     }
   });
 
-  it('are counted by address, and end where writes need a key', async () => {
+  it('are limited by address, and refused if writes need a key', async () => {
     const { run } = await import('../gateway/running.ts');
     const limited = await run({ RATE_LIMITS: 'on', RATE_ANONYMOUS_WRITES: '2' });
     try {

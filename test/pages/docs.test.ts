@@ -1,4 +1,4 @@
-// /docs, the guides and the standards: every operation has its page, and what is tried there reaches the sandbox.
+// /docs, the guides and the standards: every operation has a page, from which it can be tried in the sandbox.
 
 import assert from 'node:assert/strict';
 import { accessible, calm, fits, pagesSuite, picture, validHtml } from './browser.ts';
@@ -6,7 +6,7 @@ import { accessible, calm, fits, pagesSuite, picture, validHtml } from './browse
 const HTML = { Accept: 'text/html,application/xhtml+xml,*/*;q=0.8' };
 
 pagesSuite('/docs, /guides and /standards', (sight) => {
-  it('has a page for every operation of the API', async () => {
+  it('have a page for every operation of the API', async () => {
     const { running } = sight();
     const { text } = await running.get('/docs');
     await validHtml(text);
@@ -27,7 +27,7 @@ pagesSuite('/docs, /guides and /standards', (sight) => {
     assert.equal((await running.get('/docs/nothing')).status, 404);
   });
 
-  it('tries an operation with a sandbox key, and refuses a live one', async () => {
+  it('send a request with a sandbox key, and refuse a live key', async () => {
     const { running } = sight();
     const page = await sight().open('/docs/post_api_v1_classify');
     await accessible(page);
@@ -56,7 +56,7 @@ pagesSuite('/docs, /guides and /standards', (sight) => {
     await page.context().close();
   });
 
-  it('is accessible and valid, in the dark at 360 px', async () => {
+  it('are accessible and valid, in the dark scheme at 360 px', async () => {
     const page = await sight().open('/docs', {
       colorScheme: 'dark',
       viewport: { width: 360, height: 740 },
@@ -73,14 +73,14 @@ pagesSuite('/docs, /guides and /standards', (sight) => {
       if (path !== '/docs') await page.goto(path);
       await accessible(page);
       await fits(page);
-      // A guide is too long for one picture.
+      // A guide is too long for one screenshot.
       if (!path.startsWith('/guides/')) await picture(page, `docs${path.replaceAll('/', '-')}`);
     }
     calm(page);
     await page.context().close();
   });
 
-  it('finds operations by their words', async () => {
+  it('find operations by words', async () => {
     const page = await sight().open('/docs');
     const all = await page.locator('.operations li:visible').count();
     await page.fill('#words', 'absence witness');
@@ -88,7 +88,7 @@ pagesSuite('/docs, /guides and /standards', (sight) => {
     assert.ok(found > 0 && found < all / 4);
     assert.equal(await page.textContent('#found'), `${String(found)} operations`);
     await accessible(page);
-    // A link in one table opens another, and code can be copied.
+    // A link in a table opens another table, and code can be copied.
     await page.goto('/docs/post_api_v1_classify');
     assert.match((await page.textContent('.members tbody')) ?? '', /Idempotency-Key/);
     await page.click('.members a:text("LogPlace")');
@@ -97,7 +97,7 @@ pagesSuite('/docs, /guides and /standards', (sight) => {
     await page.context().close();
   });
 
-  it('gives programs the texts as they were', async () => {
+  it('serve programs the original texts', async () => {
     const { running } = sight();
     const standard = await running.get('/standards/receipt-required');
     assert.match(standard.headers.get('content-type') ?? '', /^text\/markdown/);

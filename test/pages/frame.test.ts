@@ -1,4 +1,4 @@
-// The frame that all pages share, on the first two of them.
+// The common frame of all pages, on the first two of them.
 
 import assert from 'node:assert/strict';
 import { accessible, calm, fits, pagesSuite, picture, validHtml } from './browser.ts';
@@ -18,7 +18,7 @@ pagesSuite('the frame of the pages', (sight) => {
       assert.match(headers.get('content-security-policy') ?? '', /script-src 'self'/);
     });
 
-    it(`${path} holds at 360 px, and can be walked with the keyboard`, async () => {
+    it(`${path} fits into 360 px, and can be used with the keyboard`, async () => {
       const page = await sight().open(path, { viewport: { width: 360, height: 740 } });
       await fits(page);
       await page.keyboard.press('Tab');
@@ -35,7 +35,7 @@ pagesSuite('the frame of the pages', (sight) => {
     await page.context().close();
   });
 
-  it('transfers little', async () => {
+  it('transfers less than 150 KiB', async () => {
     let bytes = 0;
     const page = await sight().open('/');
     page.on('response', (response) => {

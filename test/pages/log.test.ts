@@ -1,4 +1,4 @@
-// /log and /r/{entry_id}: what a visitor reads of the log, without JavaScript as well.
+// /log and /r/{entry_id} as a visitor uses them, also without JavaScript.
 
 import assert from 'node:assert/strict';
 import { calm, fits, follow, look, pagesSuite, picture, tabTo, validHtml } from './browser.ts';
@@ -6,7 +6,7 @@ import { calm, fits, follow, look, pagesSuite, picture, tabTo, validHtml } from 
 const HTML = { Accept: 'text/html,application/xhtml+xml,*/*;q=0.8' };
 const HOSTILE = '"><img src=x onerror=alert(1)>{{7*7}}';
 
-/** What the tests read of a receipt. */
+/** The members of a receipt that the tests read. */
 interface Receipt {
   readonly entry_id: string;
   readonly index: number;
@@ -33,7 +33,7 @@ pagesSuite('/log and /r', (sight) => {
   const pathOf = (receipt: Receipt | undefined): string =>
     `/r/${receipt?.entry_id ?? ''}?log=sandbox`;
 
-  it('shows a receipt to browsers, and gives JSON to everyone else', async () => {
+  it('shows a receipt to browsers, and returns JSON to other clients', async () => {
     const { running } = sight();
     const path = pathOf(receipts[0]);
     assert.equal((await running.get(path)).json.entry_id, receipts[0]?.entry_id);
@@ -42,7 +42,7 @@ pagesSuite('/log and /r', (sight) => {
     assert.match(own.headers.get('vary') ?? '', /Accept/);
     assert.doesNotMatch(own.text, /<img src=x/);
     assert.match(own.text, /onerror=alert\(1\)/);
-    // People keep the page: its style is in it, and the policy allows that style.
+    // Users save this page: it contains its style, and the policy allows that style.
     assert.match(own.text, /<style>[^<]{1000,}<\/style>/);
     assert.match(own.headers.get('content-security-policy') ?? '', /style-src 'self' 'sha256-/);
     await validHtml(own.text);
@@ -81,7 +81,7 @@ pagesSuite('/log and /r', (sight) => {
     await validHtml(missing.text);
   });
 
-  it('finds by one search box and by filters, without JavaScript', async () => {
+  it('searches with one box and with filters, without JavaScript', async () => {
     const page = await sight().open('/log?log=sandbox', { javaScriptEnabled: false });
     const search = async (words: string): Promise<void> => {
       await page.goto('/log?log=sandbox');
@@ -104,7 +104,7 @@ pagesSuite('/log and /r', (sight) => {
     assert.match(page.url(), new RegExp(`/r/${receipts[1]?.entry_id ?? '-'}`));
     await search('no such thing');
     assert.match((await page.textContent('.listing')) ?? '', /Nothing found/);
-    // The chips come from the index, which follows the log with a delay; a filter finds new entries at once.
+    // The suggested values come from the search index, which is delayed; a filter finds new entries immediately.
     await search('safe');
     const found = await rows.count();
     await page.goto('/log?log=sandbox');
@@ -153,7 +153,7 @@ pagesSuite('/log and /r', (sight) => {
     await page.context().close();
   });
 
-  it('goes back through the whole log page by page', async () => {
+  it('pages back through the whole log', async () => {
     const page = await sight().open('/log?log=sandbox');
     const seen = new Set<string>();
     for (;;) {
@@ -167,7 +167,7 @@ pagesSuite('/log and /r', (sight) => {
     await page.context().close();
   });
 
-  it('is valid, accessible, and shows new entries by itself', async () => {
+  it('is valid, accessible, and shows new entries without a reload', async () => {
     const { running } = sight();
     await validHtml((await running.get('/log?log=sandbox')).text);
     const sandbox = await sight().open('/log?log=sandbox');

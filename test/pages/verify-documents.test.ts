@@ -1,5 +1,5 @@
-// Which documents /verify knows: each kind that the service hands out, several files at a time, and every vector, of
-// which the page comes to the verdict that `actlog` comes to.
+// The documents that /verify recognises: each kind that the service serves, several files at a time, and every
+// vector, for which the page must have the same verdict as `actlog`.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -45,7 +45,7 @@ interface Vectors {
   readonly refused: readonly Vector[];
 }
 
-/** Runs in the page: asks about each text as if it was dropped there, and gives the verdicts that the page shows. */
+/** Runs in the page: drops each text on it, and returns the verdicts that it shows. */
 async function dropAll(
   all: readonly Readonly<Record<'text' | 'key' | 'from' | 'to', string>>[],
 ): Promise<string[]> {
@@ -136,7 +136,7 @@ const documentsOfPage = (sight: () => Sight): void => {
     await page.context().close();
   });
 
-  it('checks several files, and each document of a witness about several surfaces', async () => {
+  it('checks several files, and each document of a witness for several surfaces', async () => {
     const { running } = sight();
     const fileOf = (name: string, text: string) => ({
       ...{ name, mimeType: 'application/json' },
@@ -179,7 +179,7 @@ const documentsOfPage = (sight: () => Sight): void => {
     await page.fill('#key', '["surface","page-tests","c"]');
     assert.equal(await show(page, text, 'witness.json'), 'UNKNOWN');
 
-    // What comes with a kit is checked with that kit.
+    // Documents in the same drop as a kit are verified with that kit.
     await page.fill('#key', '');
     await page.fill('#from', '');
     await page.fill('#to', '');
@@ -196,7 +196,7 @@ const documentsOfPage = (sight: () => Sight): void => {
     await page.context().close();
   });
 
-  it('answers a question by an absence document only, and takes none for the receipt in it', async () => {
+  it('answers a question with an absence document only, and does not verify the receipt inside instead', async () => {
     const { running } = sight();
     const asked = { entity: 'page-tests', surface: 'a', from_ms: 1, to_ms: 2 };
     const { json } = await running.post('/api/v1/absence/witness', asked, { key: running.live });
@@ -220,7 +220,7 @@ const documentsOfPage = (sight: () => Sight): void => {
     await page.context().close();
   });
 
-  it('checks findings of monitors, with a part that it loads for them', async () => {
+  it('checks findings of monitors with a script that it loads when needed', async () => {
     const { kit, documents, refused } = VIOLATIONS;
     const page = await openReady(sight());
     await show(page, JSON.stringify(kit), 'kit.json');
@@ -233,7 +233,7 @@ const documentsOfPage = (sight: () => Sight): void => {
     await page.context().close();
   });
 
-  it('comes to the verdict of the CLI on every vector, and draws the window', async () => {
+  it('has the verdict of the command line for every vector, and draws the window', async () => {
     const { origin, vkey, jwk, witnesses, checkpoints, documents, refused } = VECTORS;
     const names = witnesses.map(({ name }, i) => [name, `w${String(i)}`] as const);
     const kit = {
@@ -255,7 +255,7 @@ const documentsOfPage = (sight: () => Sight): void => {
     const expected = new Map(
       verdicts(VECTORS as unknown as Json, portable).map((one) => [one['name'], one]),
     );
-    // The last one is looked at more closely.
+    // The last one is checked in more detail.
     const drawn = documents.filter(({ name }) => name === 'absent-never-with-coverage');
     const all = [...documents, ...refused, ...drawn];
     const shown = all.map(({ doc, text, question }) => ({
@@ -279,7 +279,7 @@ const documentsOfPage = (sight: () => Sight): void => {
     await page.context().close();
   });
 
-  it('names a document type of a plugin from another package, and checks none', async () => {
+  it('names a document type of an external plugin, and does not verify it', async () => {
     const page = await openReady(sight());
     const status = JSON.stringify({ schema: 'consent-status-v1', origin: 'x' });
     assert.equal(await show(page, status), 'UNKNOWN');

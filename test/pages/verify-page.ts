@@ -1,4 +1,4 @@
-// The page /verify as a test uses it: gives it documents and reads what it says of them, and of each check.
+// The page /verify for tests: gives it documents, and reads the verdict and the checks.
 
 import assert from 'node:assert/strict';
 import type { BrowserContextOptions, Page } from 'playwright-core';
@@ -7,14 +7,14 @@ import type { Sight } from './browser.ts';
 
 export const HOSTILE = '<img src=x onerror=alert(1)>"\'&amp;{{7*7}}';
 
-/** What the tests read of a receipt. */
+/** The members of a receipt that the tests read. */
 export interface Receipt {
   readonly entry_id: string;
   readonly index: number;
   readonly issued_at_ms: number;
 }
 
-/** A restraint receipt of the live log with hostile text in it, under a checkpoint. */
+/** A restraint receipt of the live log with hostile text in it, and with a proof. */
 export async function receipt(running: Running): Promise<Receipt> {
   const { status, json } = await running.post(
     '/api/v1/restraint',
@@ -25,7 +25,7 @@ export async function receipt(running: Running): Promise<Receipt> {
   return json.receipt as Receipt;
 }
 
-/** Runs what `act` starts, and gives the verdict that the page then shows. */
+/** Runs `act`, and returns the verdict that the page then shows. */
 export async function verdictAfter(page: Page, act: () => Promise<unknown>): Promise<string> {
   const before = await page.getAttribute('#result', 'data-run');
   await act();
@@ -36,7 +36,7 @@ export async function verdictAfter(page: Page, act: () => Promise<unknown>): Pro
   return (await page.getAttribute('#result [data-verdict]', 'data-verdict')) ?? '';
 }
 
-/** Gives the page a file, and gives what it then says of it. */
+/** Gives the page a file, and returns the verdict. */
 export const show = (page: Page, text: string | Uint8Array, name = 'shown.json'): Promise<string> =>
   verdictAfter(page, () =>
     page.setInputFiles('#file', {
@@ -46,7 +46,7 @@ export const show = (page: Page, text: string | Uint8Array, name = 'shown.json')
     }),
   );
 
-/** The page, once its script and its kit are there. */
+/** The page, after its script and its kit have loaded. */
 export async function openReady(
   sight: Sight,
   path = '/verify',
@@ -57,6 +57,6 @@ export async function openReady(
   return page;
 }
 
-/** What came of one check. */
+/** The outcome of a check. */
 export const outcome = (page: Page, check: string): Promise<string | null> =>
   page.getAttribute(`[data-check="${check}"]`, 'data-outcome');

@@ -1,11 +1,11 @@
-// /verify as a person uses it: it checks the receipt of its address or a file, also offline, and remembers the log.
+// /verify as a person uses it: it verifies the receipt in its URL or a file, also offline, and remembers the log.
 
 import assert from 'node:assert/strict';
 import { accessible, calm, fits, look, pagesSuite, picture, tabTo, validHtml } from './browser.ts';
 import { HOSTILE, openReady, outcome, receipt, show, verdictAfter } from './verify-page.ts';
 
 pagesSuite('/verify', (sight) => {
-  it('checks the receipt of its address, draws its way, and remembers the log', async () => {
+  it('verifies the receipt in its URL, draws the inclusion path, and remembers the log', async () => {
     const { entry_id } = await receipt(sight().running);
     const { running } = sight();
     const path = `/verify?entry_id=${entry_id}`;
@@ -30,7 +30,7 @@ pagesSuite('/verify', (sight) => {
     assert.equal(asked.json.found, true);
   });
 
-  it('finds a changed receipt out, shows hostile text as text, and works offline', async () => {
+  it('rejects a changed receipt, shows hostile text as text, and works offline', async () => {
     const good = await receipt(sight().running);
     const page = await openReady(sight(), '/verify', { viewport: { width: 360, height: 740 } });
     await page.context().setOffline(true);
@@ -48,7 +48,7 @@ pagesSuite('/verify', (sight) => {
     await page.context().close();
   });
 
-  it('has examples by keyboard, forgets the verdict when the input changes, and takes what is dropped', async () => {
+  it('has examples, removes the verdict when the input changes, and accepts dropped files', async () => {
     const page = await openReady(sight());
     await look(page, 'verify');
     const example = async (id: string): Promise<string> => {
@@ -88,7 +88,7 @@ pagesSuite('/verify', (sight) => {
     await page.context().close();
   });
 
-  it('opens without a connection once it was visited', async () => {
+  it('opens offline after a first visit', async () => {
     const first = await openReady(sight());
     await first.waitForSelector('html[data-kept]');
     await first.evaluate(async () => {
@@ -107,13 +107,13 @@ pagesSuite('/verify', (sight) => {
     await context.close();
   });
 
-  it('says without JavaScript how to check', async () => {
+  it('names the command for verification without JavaScript', async () => {
     const page = await sight().open('/verify?entry_id=abc', { javaScriptEnabled: false });
     assert.match((await page.textContent('noscript, main')) ?? '', /actlog verify/);
     await page.context().close();
   });
 
-  it('transfers little', async () => {
+  it('transfers less than 150 KiB', async () => {
     let bytes = 0;
     const page = await sight().open('/status');
     page.on('response', (response) => {

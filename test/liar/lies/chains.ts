@@ -36,7 +36,7 @@ const many = {
   type: 'object',
   properties: Object.fromEntries(MANY.map((name) => [name, { type: 'string' }])),
 };
-/** A type of nine templates, and an entry that uses this many of them. */
+/** A type with nine templates, and an entry that uses this many of them. */
 export const manyLinks = (story: Story, count: number): Story =>
   story
     .declare(
@@ -127,7 +127,7 @@ const MAP: readonly Lie[] = [
   ),
 ];
 
-/** A note of the usual log that says something else, signed. */
+/** A signed note of the usual log with changed text. */
 const noted = (
   rule: string | readonly string[],
   name: string,
@@ -155,7 +155,7 @@ const CHECKPOINTS: readonly Lie[] = [
     text.replace(/[^\n]+\n$/, `${Buffer.alloc(31).toString('base64')}\n`),
   ),
   noted('checkpoint_form', 'a root in base64url', (text) => text.replace(/[^\n]{3}=\n$/, '-_8=\n')),
-  // A successor with the same key may have signed it.
+  // A successor with the same key could have signed it.
   noted(
     'checkpoint_origin',
     'the checkpoint of another log',

@@ -1,4 +1,4 @@
-// What a lie is: what is served, step by step, and what a monitor must call it.
+// The form of a lie: what is served, step by step, and the violation that a monitor must report.
 
 import type { Host } from '../host.ts';
 import { Story } from '../story.ts';
@@ -7,24 +7,24 @@ import type { Members } from '../bytes.ts';
 
 export interface Lie {
   readonly name: string;
-  /** The rule that must be named; of several, any. */
+  /** The rule that must be reported; if there are several, any of them. */
   readonly rule: string | readonly string[];
-  /** Before each look; all looks but the last find nothing. */
+  /** Run before each look of the monitor; only the last look must find something. */
   readonly steps: readonly ((host: Host) => void)[];
-  /** What must be shown: the indexes of the entries, in their order. */
+  /** The indexes of the entries in the finding, in order. */
   readonly entries?: readonly number[];
-  /** The last entry that must be shown: the bad one. */
+  /** The index of the last entry in the finding, which breaks the rule. */
   readonly shows?: number;
   readonly proof?: 'signed' | 'observed';
-  /** Something must be named as withheld. */
+  /** The finding must say that something was withheld. */
   readonly withheld?: boolean;
-  /** Both kinds are followed. */
+  /** The monitor follows both kinds of logs. */
   readonly both?: boolean;
-  /** Only the last look polls: what depends on the clock, and what comes while the monitor runs. */
+  /** The last look polls: for rules that depend on the clock or on changes while the monitor runs. */
   readonly polls?: boolean;
 }
 
-/** One bad entry behind the usual ones, and a map head over it. */
+/** An entry that breaks a rule after the usual ones, and a map head over it. */
 export function bad(
   rule: string | readonly string[],
   name: string,
@@ -39,7 +39,7 @@ export function bad(
   return { name, rule, steps: [step], proof: 'signed', ...more };
 }
 
-/** An act that departs in this way. */
+/** An act with this change. */
 export const bent = (rule: string | readonly string[], name: string, bend: Bend): Lie =>
   bad(rule, name, (story) => story.act({}, bend), { shows: 8 });
 
@@ -51,7 +51,7 @@ export const act = (rule: string | readonly string[], name: string, members: Mem
 export const set = (rule: string | readonly string[], name: string, members: Members): Lie =>
   bent(rule, name, { set: members });
 
-/** A whole log that is not the usual one. */
+/** A complete log instead of the usual one. */
 export function whole(
   rule: string | readonly string[],
   name: string,

@@ -1,4 +1,4 @@
-// Lies that show between two looks or between two logs: forks, rollbacks, successors, keys. log/FORMAT.md §1, §2, §5, §7
+// Lies that show between two looks or two logs: forks, rollbacks, successors, keys. log/FORMAT.md §1, §2, §5, §7
 
 import { keyOf } from '../bytes.ts';
 import type { Host } from '../host.ts';
@@ -11,7 +11,7 @@ const put =
   (host) =>
     void host.put(tell());
 
-/** One history, and another one that parts from it after this many acts. */
+/** A history, and one that differs from its first act on. */
 const one = (acts: number): Story => new Story().usual().acts(acts);
 const two = (acts: number): Story => {
   const story = new Story().usual();
@@ -25,15 +25,15 @@ const FORKS: readonly Lie[] = [
     steps: [put(() => one(2)), put(() => two(2))],
   },
   {
-    ...{ name: 'a fork that is longer', rule: 'inconsistent', proof: 'signed' },
+    ...{ name: 'a longer fork', rule: 'inconsistent', proof: 'signed' },
     steps: [put(() => one(2)), put(() => two(5))],
   },
   {
-    ...{ name: 'a fork that is shorter', rule: 'inconsistent', proof: 'signed' },
+    ...{ name: 'a shorter fork', rule: 'inconsistent', proof: 'signed' },
     steps: [put(() => one(5)), put(() => two(2))],
   },
   {
-    ...{ name: 'a fork behind a full bundle', rule: 'inconsistent', proof: 'signed' },
+    ...{ name: 'a fork after a full bundle', rule: 'inconsistent', proof: 'signed' },
     steps: [put(() => one(300)), put(() => two(400))],
   },
   {
@@ -78,7 +78,11 @@ const FORKS: readonly Lie[] = [
     ],
   },
   {
-    ...{ name: 'a rolled back log that took other entries', rule: 'two_roots', proof: 'signed' },
+    ...{
+      name: 'a log that was rolled back and continued with other entries',
+      rule: 'two_roots',
+      proof: 'signed',
+    },
     steps: [put(() => one(3)), put(() => new Story().usual()), put(() => two(3))],
   },
 ];
@@ -96,7 +100,7 @@ const NEXT = 'liar.example/log/live/2';
 
 const SUCCESSION: readonly Lie[] = [
   {
-    name: 'a log that goes on beside its successor',
+    name: 'a log that continues after its successor has begun',
     ...{ rule: 'two_logs', proof: 'signed' },
     steps: [
       (host) => {
@@ -108,7 +112,7 @@ const SUCCESSION: readonly Lie[] = [
     ],
   },
   {
-    name: 'a log that goes on beside its successor, at a first look',
+    name: 'a log that continues after its successor has begun, at a first look',
     ...{ rule: ['two_logs', 'predecessor'] },
     steps: [
       (host) => {
@@ -119,7 +123,7 @@ const SUCCESSION: readonly Lie[] = [
     ],
   },
   {
-    name: 'a log that goes on while the monitor runs',
+    name: 'a log that continues while the monitor runs',
     ...{ rule: 'two_logs', proof: 'signed', polls: true },
     steps: [
       (host) => {
@@ -134,7 +138,7 @@ const SUCCESSION: readonly Lie[] = [
     ],
   },
   {
-    name: 'a successor that a log gets while it goes on, at kept state',
+    name: 'a log that has a successor and continues, with saved state',
     ...{ rule: ['two_logs', 'predecessor'], proof: 'signed' },
     steps: [
       put(first),
@@ -275,7 +279,7 @@ const CARRIED_SCHEMA: Value = {
   },
 };
 
-/** A successor that carries one thing, which rests on entry 6 of the log before unless told otherwise; null: on none. */
+/** A successor that carries one thing based on entry 6 of the log before, unless changed; null: based on nothing. */
 export function carrying(before: Story, rests_on: Members | null = {}): Story {
   const own = {
     ...{ log_number: 1, index: 6, entry_id: before.entryId(6) },
@@ -364,11 +368,11 @@ const CLOCK: readonly Lie[] = [
     steps: [put(() => new Story({ start_ms: Date.now() + 300_000 }).usual())],
   },
   {
-    ...{ name: 'a log that went silent', rule: 'checkpoint_late', polls: true },
+    ...{ name: 'a log that stopped publishing', rule: 'checkpoint_late', polls: true },
     steps: [put(() => new Story({ start_ms: Date.now() - 3_600_000 }).usual())],
   },
   {
-    ...{ name: 'an entry that was kept back', rule: 'merge_delay', polls: true },
+    ...{ name: 'an entry that was withheld', rule: 'merge_delay', polls: true },
     steps: [
       (host) => {
         const story = new Story({ start_ms: Date.now() - 400_000 }).usual();
@@ -381,7 +385,7 @@ const CLOCK: readonly Lie[] = [
     ],
   },
   {
-    ...{ name: 'an old checkpoint served for good', rule: 'checkpoint_late', polls: true },
+    ...{ name: 'an old checkpoint served permanently', rule: 'checkpoint_late', polls: true },
     steps: [
       put(() => new Story({ start_ms: 1_780_000_000_000 }).usual().acts(3)),
       put(() => new Story({ start_ms: 1_780_000_000_000 }).usual()),

@@ -1,5 +1,5 @@
-// Lies of the server: tiles that are wrong or missing, entries that the log does not commit to, and evidence that
-// is withheld once a rule was found broken. C2SP tlog-tiles; log/FORMAT.md §1, §7
+// Lies of the server: wrong or missing tiles, entries that the log does not commit to, and evidence that is withheld
+// after a rule was broken. C2SP tlog-tiles; log/FORMAT.md §1, §7
 
 import type { Host, Interfere } from '../host.ts';
 import { hex, OTHER, Story } from '../story.ts';
@@ -8,7 +8,7 @@ import type { Lie } from './lie.ts';
 const flip = (bytes: Buffer, at = 0): Buffer =>
   Buffer.from(bytes.map((byte, i) => (i === at ? byte ^ 1 : byte)));
 
-/** An honest log of 600 entries, or the usual one, and a server that departs from it. */
+/** An honest log of 600 entries, or the usual one, served with a fault. */
 const served = (
   rule: string | readonly string[],
   name: string,
@@ -97,7 +97,7 @@ const TILES: readonly Lie[] = [
 const otherEntry = (): Story => new Story().usual().act({ outcome: 'DENY' }).mapHead();
 const ownEntry = (): Story => new Story().usual().act().mapHead();
 
-/** The own story, with an entry 8 that nobody has signed. */
+/** The usual log with an entry 8 whose signature is invalid. */
 const garbled = (): readonly Buffer[] =>
   ownEntry().entries.with(
     8,
@@ -107,7 +107,7 @@ const garbled = (): readonly Buffer[] =>
 const ENTRIES: readonly Lie[] = [
   {
     ...{
-      name: 'a signed entry beside the one that the checkpoint commits to',
+      name: 'a signed entry instead of the one that the checkpoint commits to',
       rule: 'two_entries',
     },
     ...{ proof: 'signed', entries: [0, 8, 8] },
@@ -118,7 +118,10 @@ const ENTRIES: readonly Lie[] = [
     ],
   },
   {
-    ...{ name: 'a signed entry at a first look, another one at a second', rule: 'two_entries' },
+    ...{
+      name: 'a signed entry at a first look, and a different one at a second',
+      rule: 'two_entries',
+    },
     ...{ proof: 'signed', entries: [0, 8, 8] },
     steps: [
       (host) => {
@@ -132,7 +135,7 @@ const ENTRIES: readonly Lie[] = [
     ],
   },
   {
-    ...{ name: 'an entry that nobody signed and the checkpoint does not commit to' },
+    ...{ name: 'an entry without a valid signature that the checkpoint does not commit to' },
     ...{ rule: 'entry_not_included', proof: 'observed' },
     steps: [
       (host) => {
@@ -141,7 +144,7 @@ const ENTRIES: readonly Lie[] = [
     ],
   },
   {
-    name: 'entries that fit neither the tiles nor the checkpoint',
+    name: 'entries that match neither the tiles nor the checkpoint',
     rule: ['entry_not_included', 'checkpoint_root'],
     steps: [
       (host) => {
@@ -175,7 +178,7 @@ const ENTRIES: readonly Lie[] = [
     ],
   },
   {
-    name: 'a bad entry behind answers that are torn at each first look',
+    name: 'a bad entry while each first answer is inconsistent',
     rule: ['entry_not_included', 'links'],
     steps: [
       (host) => {
@@ -195,7 +198,7 @@ const ENTRIES: readonly Lie[] = [
   },
 ];
 
-/** Ways to withhold what shows a finding. */
+/** Ways to withhold the evidence for a finding. */
 const WITHHELD: readonly (readonly [string, Interfere])[] = [
   ['no hash tile at all', (path) => (/tile\/\d/.test(path) ? 404 : null)],
   ['hash tiles that fail', (path) => (/tile\/\d/.test(path) ? 503 : null)],
@@ -212,7 +215,7 @@ const WITHHELD: readonly (readonly [string, Interfere])[] = [
   ['wrong hash tiles', (path) => (/tile\/\d/.test(path) ? Buffer.alloc(8192, 3) : null)],
 ];
 
-/** Lies that need an earlier entry, a signature, or bytes that are no text. */
+/** Lies whose evidence needs an earlier entry, a signature, or bytes that are not text. */
 const HIDDEN: readonly (readonly [string, string, (story: Story) => void])[] = [
   ['links', 'a broken link', (story) => story.act({}, { links: () => [] })],
   ['map_root', 'a wrong map root', (story) => story.mapHead({ map_root: hex('x') })],
@@ -254,7 +257,10 @@ const WITHHOLDING: readonly Lie[] = WITHHELD.flatMap(([how, interfere]) => [
   })),
 ]);
 
-/** The bad entry stands in the second bundle; what it contradicts in the first, which was read in an earlier run. */
+/**
+ * The bad entry is in the second bundle; the entry that it contradicts is in the first, which an earlier run has
+ * read.
+ */
 const LATE: readonly Lie[] = [
   {
     name: 'a second claim, with the first bundle withheld since',
@@ -268,7 +274,7 @@ const LATE: readonly Lie[] = [
     ],
   },
   {
-    name: 'a bad entry, with all that follows withheld',
+    name: 'a bad entry, with everything after it withheld',
     ...{ rule: 'links', proof: 'observed', withheld: true },
     steps: [
       (host) => {
@@ -282,7 +288,7 @@ const LATE: readonly Lie[] = [
     ],
   },
   {
-    name: 'a bad entry, with tiles in place of what follows',
+    name: 'a bad entry, with tiles in place of the entries after it',
     ...{ rule: 'links', proof: 'signed', entries: [8] },
     steps: [
       (host) => {

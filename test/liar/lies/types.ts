@@ -28,7 +28,7 @@ const BUILTIN: readonly Lie[] = [
     key: { ...jwk, crv: 'P-256' },
     status: 'active',
   }),
-  // The declaration may stand; no signature of such a key holds.
+  // The declaration is signed correctly, but no signature by such a key is valid.
   bad(['builtin_members', 'kid'], 'a key of low order', (story) => {
     const key = { ...jwk, x: Buffer.alloc(32).toString('base64url') };
     story.add('log.key.v1', { key, status: 'active' });
