@@ -6,7 +6,7 @@ import type { JsonObject } from '../../plugins/contract/index.ts';
 import type { AdminVerbs } from '../tenants/admin.ts';
 import { AdminError } from '../tenants/tenants.ts';
 import type { Copies } from './copies.ts';
-import { giveBack } from './lost-rounds.ts';
+import { giveBack, giveUp } from './lost-rounds.ts';
 
 /** A node, as the commands see it. */
 export interface AdministeredNode {
@@ -44,12 +44,15 @@ export function clusterVerbs(node: AdministeredNode): AdminVerbs {
         database: await database.sizes().catch(() => null),
       };
     },
-    'cluster heal': async () => {
+    'cluster heal': async ({ accept_loss }) => {
+      const { database, copies } = node;
       // A node may lead when the rounds are there, and needs the keys then.
       await node.giveKeysBack();
-      const healed = await giveBack(node.database, node.copies);
+      const healed = await giveBack(database, copies);
+      const { address } = node.state();
+      const given_up = accept_loss === true ? await giveUp(database, address) : [];
       node.healed();
-      return { healed };
+      return { healed, given_up, lost: await database.lost() };
     },
     'cluster step-down': async () => {
       mustLead();

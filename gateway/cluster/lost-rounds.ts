@@ -2,7 +2,7 @@
 // No node leads until one that has them gives them back.
 
 import { LogError } from '../../log/index.ts';
-import type { ClusterDatabase, Replica } from '../../log/index.ts';
+import type { ClusterDatabase, LostRound, Replica } from '../../log/index.ts';
 import { AdminError } from '../tenants/tenants.ts';
 import type { Copies } from './copies.ts';
 
@@ -72,4 +72,17 @@ export async function giveBack(
   }
   if (missing.size > 0) await database.heal(missing);
   return Object.fromEntries([...missing].map(([stream, { rounds }]) => [stream, rounds.length]));
+}
+
+/**
+ * Withdraws what a node reported before it lost its data folder, so that nodes lead without these rounds. Returns what
+ * the database lacked of it. To be called after `giveBack`, which gives back what the node still has.
+ */
+export async function giveUp(
+  database: ClusterDatabase,
+  address: string,
+): Promise<readonly LostRound[]> {
+  const lost = (await database.lost()).filter((one) => one.address === address);
+  if (lost.length > 0) await database.withdrawSeen(address);
+  return lost;
 }

@@ -35,6 +35,13 @@ export interface StreamPosition {
   readonly digest: Uint8Array;
 }
 
+/** The last round of a stream that a node has reported, and that the database lacks. */
+export interface LostRound {
+  readonly stream: string;
+  readonly address: string;
+  readonly seq: number;
+}
+
 /** A committed round. */
 export interface CommittedRound extends StreamPosition {
   readonly epoch: string;
@@ -260,7 +267,7 @@ export class ClusterDatabase {
    * Streams of which some node has applied more rounds than the database has, with the node's address. Empty unless the
    * database has lost commits.
    */
-  async lost(): Promise<readonly { stream: string; address: string; seq: number }[]> {
+  async lost(): Promise<readonly LostRound[]> {
     const rows = await this.postgres.once(
       `SELECT stream, address, seq FROM actlog_seen s WHERE seq > coalesce(
          (SELECT max(seq) FROM actlog_round r WHERE r.stream = s.stream), 0)
@@ -280,6 +287,11 @@ export class ClusterDatabase {
        ON CONFLICT (stream, address) DO UPDATE SET seq = greatest(actlog_seen.seq, excluded.seq)`,
       [stream, address, seq],
     );
+  }
+
+  /** Deletes what a node with this address has reported. A node that has such rounds reports them again. */
+  async withdrawSeen(address: string): Promise<void> {
+    await this.postgres.once('DELETE FROM actlog_seen WHERE address = $1', [address]);
   }
 
   /**

@@ -322,8 +322,11 @@ export class ClusterRun extends ClusterClients {
     return this.history.lost.some(({ stream, seq }) => (positions[stream] ?? 0) >= seq);
   }
 
-  /** The operator gives back what the database has lost, at each node that has some of it. */
-  async #giveBack(): Promise<void> {
+  /**
+   * The operator gives back what the database has lost, at each node that has some of it. With `accept_loss`, what a node
+   * had before it lost its data folder is given up.
+   */
+  async #giveBack(accept_loss = false): Promise<void> {
     const { world, history } = this;
     if (history.lost.length === 0) return;
     for (const node of this.nodes) {
@@ -333,7 +336,7 @@ export class ClusterRun extends ClusterClients {
       const { commits } = history;
       const state: { done: boolean; error: unknown } = { done: false, error: null };
       world.as(process, () => {
-        heal({}).then(
+        heal({ accept_loss }).then(
           () => (state.done = true),
           (error: unknown) => {
             state.done = true;
@@ -404,6 +407,10 @@ export class ClusterRun extends ClusterClients {
     if (this.history.lost.length > 0) {
       await world.until(() => this.#settledRoles, RECOVERY_MS);
       await this.#giveBack();
+      // No node leads while one has reported rounds that none has any more.
+      if (this.torn && !(await world.until(() => this.#led, RECOVERY_MS))) {
+        await this.#giveBack(true);
+      }
     }
     await this.#recover();
     await checkEnd(this);
@@ -421,13 +428,15 @@ export class ClusterRun extends ClusterClients {
     return this.nodes.every(({ gateway, forked }) => gateway !== null || forked !== null);
   }
 
+  get #led(): boolean {
+    return this.#settledRoles && this.nodes.filter(({ leads }) => leads).length === 1;
+  }
+
   /** Waits until one node leads and all have a role; a node whose history has forked gets a new folder. */
   async #recover(): Promise<void> {
     const { world } = this;
-    const led = (): boolean =>
-      this.#settledRoles && this.nodes.filter(({ leads }) => leads).length === 1;
     for (;;) {
-      if (!(await world.until(led, RECOVERY_MS))) {
+      if (!(await world.until(() => this.#led, RECOVERY_MS))) {
         const roles = this.nodes.map(
           ({ name, gateway }) =>
             `${name} ${gateway === null ? 'no role' : gateway.leads ? 'leads' : 'follows'}`,

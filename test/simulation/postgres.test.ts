@@ -57,6 +57,7 @@ const PARAMETERS: readonly (readonly [beginning: string, parameters: Parameters]
   ['SELECT s.name, greatest', ['streams', 'seqs', 'digests']],
   ['INSERT INTO actlog_round', ['stream', 'seq', 'epoch', 'bytes', 'bytes']],
   ['INSERT INTO actlog_seen', ['stream', 'address', 'seq']],
+  ['DELETE FROM actlog_seen', ['address']],
   ['INSERT INTO actlog_snapshot', ['stream', 'id', 'part', 'seq', 'bytes']],
   ['SELECT rows FROM actlog_snapshot', ['stream', 'id', 'part']],
   ['SELECT id, rows FROM actlog_snapshot', ['stream']],

@@ -16,7 +16,23 @@ interface Status {
   readonly database: readonly { stream: string; rounds: number; bytes: number }[] | null;
 }
 
+/** The last round of a stream that a node has reported, and that the database lacks. */
+interface Lost {
+  readonly stream: string;
+  readonly address: string;
+  readonly seq: number;
+}
+
+interface Healed {
+  /** The number of rounds by stream. */
+  readonly healed: Readonly<Record<string, number>>;
+  readonly given_up: readonly Lost[];
+  /** What the database still lacks. */
+  readonly lost: readonly Lost[];
+}
+
 type Options = DataOptions & { readonly json?: boolean };
+type HealOptions = Options & { readonly acceptLoss?: boolean };
 
 /** Declares `cluster` with its verbs. */
 export function addCluster(program: Command): void {
@@ -42,24 +58,20 @@ export function addCluster(program: Command): void {
   withData(cluster.command('heal'))
     .description(
       'Gives rounds that this node has applied back to a database that has lost them, when they continue its ' +
-        'sequence. Changes nothing otherwise.',
+        'sequence. Changes nothing otherwise. Fails while the database lacks rounds that a node has reported.',
+    )
+    .option(
+      '--accept-loss',
+      'give up rounds that this node reported before it lost its data folder: acknowledged entries are lost',
     )
     .option('--json', 'print JSON')
     .action(
-      acting(EXIT.failed, async (options: Options) => {
-        const { healed } = await administer<{ healed: Readonly<Record<string, number>> }>(
-          options,
-          'cluster heal',
-        );
-        if (options.json === true) console.log(JSON.stringify({ healed }));
-        else if (Object.keys(healed).length === 0) console.log('the database has lost nothing');
-        else {
-          printTable(
-            ['stream', 'rounds given back'],
-            Object.entries(healed).map(([stream, rounds]) => [stream, String(rounds)]),
-          );
-        }
-        return EXIT.ok;
+      acting(EXIT.failed, async (options: HealOptions) => {
+        const accept_loss = options.acceptLoss === true;
+        const result = await administer<Healed>(options, 'cluster heal', { accept_loss });
+        if (options.json === true) console.log(JSON.stringify(result));
+        else printHealed(result);
+        return result.lost.length === 0 ? EXIT.ok : EXIT.failed;
       }),
     );
   withData(cluster.command('step-down'))
@@ -86,4 +98,22 @@ function print(status: Status): void {
       return [stream, String(seq), String(held?.rounds ?? '-'), String(held?.bytes ?? '-')];
     }),
   );
+}
+
+function printHealed({ healed, given_up, lost }: Healed): void {
+  const streams = Object.entries(healed);
+  if (streams.length > 0) {
+    printTable(
+      ['stream', 'rounds given back'],
+      streams.map(([stream, rounds]) => [stream, String(rounds)]),
+    );
+  } else if (lost.length + given_up.length === 0) console.log('the database has lost nothing');
+  for (const { stream, seq } of given_up) {
+    console.log(`given up: the rounds of ${stream} up to ${String(seq)} that the database lacks`);
+  }
+  for (const { stream, address, seq } of lost) {
+    console.log(
+      `the database lacks round ${String(seq)} of ${stream}, which ${address} had applied`,
+    );
+  }
 }

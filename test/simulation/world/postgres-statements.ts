@@ -52,6 +52,14 @@ function held(tables: Tables, epoch: unknown): { readonly rows: 0 | 1; readonly 
   return { rows: 1, locks: [{ row: LEASE, mode: 'share' }] };
 }
 
+/** Deletes what a node has reported. */
+const forget = (key: string): Change => ({
+  row: `seen/${key}`,
+  apply(tables) {
+    tables.seen.delete(key);
+  },
+});
+
 const setLease = (lease: LeaseRow): Change => ({
   row: LEASE,
   apply(tables) {
@@ -389,6 +397,14 @@ const STATEMENTS: readonly (readonly [sql: string, name: string | null, run: Sta
       },
     ],
     [
+      'DELETE FROM actlog_seen WHERE address = $1',
+      null,
+      ({ seen }, [address]) => ({
+        rows: [],
+        changes: [...seen].filter(([, row]) => row.address === address).map(([key]) => forget(key)),
+      }),
+    ],
+    [
       `WITH ${HELD} DELETE FROM actlog_round WHERE EXISTS (SELECT 1 FROM held)`,
       'clear a table',
       (tables, [epoch]) =>
@@ -399,15 +415,7 @@ const STATEMENTS: readonly (readonly [sql: string, name: string | null, run: Sta
     [
       `WITH ${HELD} DELETE FROM actlog_seen WHERE EXISTS (SELECT 1 FROM held)`,
       'clear a table',
-      (tables, [epoch]) =>
-        whileHeld(tables, epoch, () =>
-          [...tables.seen.keys()].map((key) => ({
-            row: `seen/${key}`,
-            apply(to) {
-              to.seen.delete(key);
-            },
-          })),
-        ),
+      (tables, [epoch]) => whileHeld(tables, epoch, () => [...tables.seen.keys()].map(forget)),
     ],
 
     // Snapshots (log/cluster/snapshots.ts).
