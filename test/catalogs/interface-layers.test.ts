@@ -1,5 +1,5 @@
-// The layers, the stack of them and the foundry, with every number, path and order of the interface's tables, in the
-// catalogs as they are served.
+// The layers, their stack and the foundry: every number, path and order in the tables of the interface is in the
+// served catalogs.
 
 import assert from 'node:assert/strict';
 import { readCatalog } from '../../plugins/contract/index.ts';
@@ -7,7 +7,7 @@ import type { Body } from '../support/body.ts';
 import { served, URL_OF } from './served.ts';
 import { copiedSections, list, rows, section } from './tables.ts';
 
-describe('the catalogs, as the interface has them', () => {
+describe('the catalogs match the interface', () => {
   it('orn: apis, primitives and inputs', () => {
     const orn = served('orn');
     const { prose } = section('Catalog: ORN');
@@ -99,14 +99,14 @@ describe('the catalogs, as the interface has them', () => {
     );
   });
 
-  it('each layer by itself has the place that the stack gives it', () => {
+  it('the catalog of each layer has its place in the stack', () => {
     for (const { id, order, role } of served('stack').layers) {
       const file = (id as string).replace('_', '-');
       assert.deepEqual((readCatalog(`${file}.json`) as Body).layer, { id, order, role });
     }
   });
 
-  it('both attach flows, in their order', () => {
+  it('both attach flows, in order', () => {
     const stack = served('stack');
     assert.deepEqual(
       stack.attach_flow.map((step: Body) => [String(step.step), step.layer, step.action]),

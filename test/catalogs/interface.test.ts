@@ -1,5 +1,5 @@
-// The schema values of the interface and each price of its tables, in the catalogs as they are served. The tables
-// are read from the copy beside this file, and that one is held to the document of the interface where it is.
+// The schema values of the interface and every price in its tables are in the served catalogs. The tables are read
+// from a copy in this folder, which is compared with the document of the interface if that is present.
 
 import assert from 'node:assert/strict';
 import { readCatalog } from '../../plugins/contract/index.ts';
@@ -7,16 +7,16 @@ import type { Body } from '../support/body.ts';
 import { served, URL_OF } from './served.ts';
 import { copiedSections, interfaceSections, list, rows, section } from './tables.ts';
 
-describe('the copy of the interface (skipped where ../shared/spec is missing)', () => {
-  it('says what the document of the interface says', function () {
+describe('the copy of the interface (skipped if ../shared/spec is missing)', () => {
+  it('is the same as the document of the interface', function () {
     const sections = interfaceSections();
     if (sections === null) this.skip(); // the tables are read in place
     assert.deepEqual(copiedSections, sections);
   });
 });
 
-describe('the catalogs, as the interface has them', () => {
-  it('have the schema values of Versioning, and no others', () => {
+describe('the catalogs match the interface', () => {
+  it('have the schema values of section Versioning, and no others', () => {
     const values = /carry a schema field .*?: (.*?)\. \d/.exec(section('Versioning').prose)?.[1];
     const ours = [
       ...['clear', 'clearing', 'nap', 'orn', 'absence', 'astl', 'pdtr', 'require-receipt'],
@@ -28,7 +28,7 @@ describe('the catalogs, as the interface has them', () => {
     );
   });
 
-  it('tolls: 26 keys in their order, to the cent', () => {
+  it('tolls: 26 keys in order, with exact prices', () => {
     const expected = rows('Catalog: tolls').map(({ Key, USD }) => [Key, Number(USD)]);
     assert.equal(expected.length, 26);
     assert.deepEqual(Object.entries(served('clear').tolls_usd as object), expected);
@@ -84,7 +84,7 @@ describe('the catalogs, as the interface has them', () => {
     assert.deepEqual(Object.keys(nap.scale.inputs as object), list(named));
   });
 
-  it('clearing: the windows and the fields, none of them ready by itself', () => {
+  it('clearing: the windows and the fields, with no window ready', () => {
     const clearing = served('clearing');
     const fields = ['id', 'interval', 'weeks', 'price_usd', 'gam_credits_usd', 'metadata_sku'];
     const skus = clearing.skus as readonly Record<string, unknown>[];
@@ -102,7 +102,7 @@ describe('the catalogs, as the interface has them', () => {
     assert.equal(clearing.catalog_url, URL_OF('/api/v1/clearing/catalog'));
   });
 
-  it('credits: what the windows grant', () => {
+  it('credits: the grant of each window', () => {
     const fields = ['weeks', 'price_usd', 'gam_credits_usd'];
     const granted = (rowOf: Body) => fields.map((field) => rowOf[field] as number);
     assert.deepEqual(
@@ -111,7 +111,7 @@ describe('the catalogs, as the interface has them', () => {
     );
   });
 
-  it('issuer-pays: the tiers, nine rankings, and whose word the grade is', () => {
+  it('issuer-pays: the tiers, nine rankings, and the basis of the grade', () => {
     const catalog = served('issuer-pays');
     const { prose } = section('Catalog: issuer-pays');
     const tiers = Object.entries(catalog.tiers as Record<string, number>);

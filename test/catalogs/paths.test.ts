@@ -1,5 +1,5 @@
-// Every path that a catalog or the interface's list names is answered by this service: a catalogued path that is
-// GET gives no 404, one that is POST is declared.
+// The service answers every path in a catalog or in the list of the interface: a GET is not a 404, and a POST is
+// declared.
 
 import assert from 'node:assert/strict';
 import { run } from '../gateway/running.ts';
@@ -15,7 +15,7 @@ const CATALOGS = [
   '/api/v1/foundry/catalog.json',
 ];
 
-/** Pages and parts that are not built yet: nothing answers there. */
+/** Pages and parts that are not built yet; their paths are not requested. */
 const NOT_YET: readonly RegExp[] = [
   /^\/api\/v1\/inference(\/|$)/,
   /^\/api\/v1\/foundry\/pipeline\/run$/,
@@ -36,7 +36,7 @@ describe('the paths of the catalogs', () => {
   const filled = (path: string): string =>
     path.replace('{partner}', 'acme').replace('{tenant_id}', tenant);
 
-  /** Whether anything is declared at the path; a wrong method or a missing parameter is no 404. */
+  /** Whether the path is declared; a wrong method or a missing parameter is not a 404. */
   async function isAnswered(path: string): Promise<boolean> {
     const url = running.url + filled(path);
     const { status } = await fetch(url, {
@@ -48,7 +48,7 @@ describe('the paths of the catalogs', () => {
   }
 
   for (const catalog of CATALOGS) {
-    it(`${catalog} is there, and so is each path that it names`, async function () {
+    it(`${catalog} is served, and so is each path in it`, async function () {
       if (isPending(catalog)) this.skip();
       const { status, json } = await running.get(catalog);
       assert.equal(status, 200);
@@ -72,7 +72,7 @@ describe('the paths of the catalogs', () => {
     });
   }
 
-  it("every path of the interface's list is answered", async () => {
+  it('every path in the list of the interface is answered', async () => {
     const { prose } = copiedSections['Catalog and product paths'] ?? { prose: '' };
     const listed = [...prose.matchAll(/\/[A-Za-z0-9./_{}-]*[A-Za-z0-9}]/g)].map(([path]) => path);
     assert.ok(listed.length > 50, String(listed.length));
@@ -83,7 +83,7 @@ describe('the paths of the catalogs', () => {
   });
 });
 
-/** Every path that stands anywhere in a document: as a path, as an address of ours, or behind a method. */
+/** Every path in a document: as a path, as a URL of this service, or after a method. */
 function pathsIn(value: unknown): string[] {
   if (typeof value === 'string') {
     const text = value

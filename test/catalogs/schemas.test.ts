@@ -1,4 +1,4 @@
-// Each catalog of catalogs/ is valid by the schema beside it, and the schemas allow nothing else.
+// Each catalog of catalogs/ is valid by its schema, and the schema refuses other members.
 
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync } from 'node:fs';
@@ -10,13 +10,13 @@ const names = readdirSync(catalogUrl(''))
   .map((file) => file.slice(0, -'.json'.length));
 
 describe('catalogs/', () => {
-  it('has a schema beside each catalog', () => {
+  it('has a schema for each catalog', () => {
     const alone = names.filter((name) => !existsSync(catalogUrl(`${name}.schema.json`)));
     assert.deepEqual(alone, []);
   });
 
   for (const name of names) {
-    it(`${name}.json is valid, and would not be with a member more or one less`, () => {
+    it(`${name}.json is valid, and is refused with another member or without its schema`, () => {
       const ajv = new Ajv2020({ strict: true, strictRequired: false });
       const validate = ajv.compile(readCatalog(`${name}.schema.json`) as object);
       const catalog = readCatalog(`${name}.json`) as object;

@@ -1,14 +1,14 @@
-// The tables of the interface's catalogs, read from its Markdown: by heading, each table as rows of cells.
+// The tables of catalogs in the interface, parsed from its Markdown: by heading, each table as rows of cells.
 
 import { existsSync, readFileSync } from 'node:fs';
 
-/** One table: its column names and its rows. */
+/** A table: its column names and its rows. */
 export interface Table {
   readonly columns: readonly string[];
   readonly rows: readonly (readonly string[])[];
 }
 
-/** What a heading has: its tables in order, and its prose as one line. */
+/** The content under a heading: its tables in order, and its prose as one line. */
 export interface Section {
   readonly tables: readonly Table[];
   readonly prose: string;
@@ -17,15 +17,15 @@ export interface Section {
 const INTERFACE = new URL('../../../shared/spec/interface.md', import.meta.url);
 const COPY = new URL('./interface.json', import.meta.url);
 
-/** Headings that the catalogs are checked against. */
+/** The headings that the catalogs are compared with. */
 const CHECKED = /^(Attach flow of|Catalog|Stack catalog|Foundry catalog|Versioning)/;
 
-/** The sections of the interface's document beside the project; null where it is missing. */
+/** The sections of the document of the interface, if it is next to the project; otherwise null. */
 export function interfaceSections(): Readonly<Record<string, Section>> | null {
   return existsSync(INTERFACE) ? sectionsOf(readFileSync(INTERFACE, 'utf8')) : null;
 }
 
-/** The project's own copy of the same. */
+/** The copy of these sections in this project. */
 export const copiedSections = JSON.parse(readFileSync(COPY, 'utf8')) as Readonly<
   Record<string, Section>
 >;
@@ -60,7 +60,7 @@ function sectionOf(lines: readonly string[]): Section {
   return { tables, prose: prose.join(' ') };
 }
 
-/** A row as an object by column name. */
+/** A row as an object with the column names as members. */
 function rowsOf(table: Table | undefined): readonly Readonly<Record<string, string>>[] {
   if (table === undefined) throw new Error('the section has no such table');
   return table.rows.map((row) =>
@@ -68,14 +68,14 @@ function rowsOf(table: Table | undefined): readonly Readonly<Record<string, stri
   );
 }
 
-/** The one section of the copy whose heading starts so. */
+/** The section of the copy whose heading begins with this text. */
 export function section(start: string): Section {
   const found = Object.entries(copiedSections).find(([heading]) => heading.startsWith(start));
   if (found === undefined) throw new Error(`the interface has no ${start}`);
   return found[1];
 }
 
-/** The rows of a section's table, the first unless another is meant. */
+/** The rows of a table of a section, by default the first. */
 export const rows = (start: string, at = 0): ReturnType<typeof rowsOf> =>
   rowsOf(section(start).tables[at]);
 

@@ -50,7 +50,7 @@ export class Client {
     });
     let stderr = '';
     this.#child.stderr.setEncoding('utf8').on('data', (chunk: string) => (stderr += chunk));
-    this.#child.stdin.on('error', () => undefined); // told by `close`
+    this.#child.stdin.on('error', () => undefined); // reported by `close`
     this.#child.on('error', (error) => {
       this.#fail(error);
     });

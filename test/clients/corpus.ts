@@ -28,7 +28,7 @@ import { documentOf, SURFACE, trust } from '../support/absence-documents.ts';
 import type { Random } from './random.ts';
 import { remembering } from './suite.ts';
 
-/** What is asked beside a document. */
+/** What is given to the verifier with a document. */
 export interface Ask {
   readonly question?: Json;
   readonly as_asked?: true;
@@ -36,7 +36,7 @@ export interface Ask {
   readonly receipt?: string;
 }
 
-/** A document as a file, and what is asked about it. */
+/** A document as a file, and what is given with it. */
 export interface Case {
   readonly name: string;
   readonly file: Buffer;
@@ -277,7 +277,7 @@ function forgedLog(random: Random): Forge {
   return written;
 }
 
-/** What an entry says in place of the truth. */
+/** How an entry deviates. */
 function lie(random: Random, written: Forge): Record<string, Json> {
   const n = random.pick([0, 1, -1, written.size, START_MS, START_MS + 5000, 2 ** 53 - 1]);
   const link = {
@@ -320,7 +320,10 @@ function lie(random: Random, written: Forge): Record<string, Json> {
   ]);
 }
 
-/** A document with all that a log has about a question, under the verdict that it proves; ABSENT if it proves none. */
+/**
+ * A document with everything that the log has for a question, and the verdict that it proves; ABSENT if it proves
+ * none.
+ */
 function honestOf(random: Random, written: Forge, second: string, question: Question): JsonObject {
   const { key, from_ms, to_ms } = question;
   const entries = written.texts.map(

@@ -28,7 +28,7 @@ export interface Difference {
   readonly theirs: Answer;
 }
 
-/** What a run came to. */
+/** The result of a run. */
 export interface Tally {
   readonly count: number;
   readonly differences: readonly Difference[];
@@ -44,7 +44,7 @@ export interface RunOptions {
   readonly count: number;
   readonly seed: number;
   readonly seconds?: number;
-  /** Told from time to time how many documents were compared. */
+  /** Called from time to time with the number of compared documents. */
   readonly progress?: (count: number, differences: number) => void;
   /** Called with each difference as soon as it is found. */
   readonly found?: (difference: Difference) => void;
@@ -53,7 +53,10 @@ export interface RunOptions {
 const isAbsent = ({ exit, summary = '' }: Answer): boolean =>
   exit === 0 && summary.startsWith('ABSENT: ');
 
-/** Compares all clients with the TypeScript verifier on a corpus and on mutants of it, and on other ones until the run ends. */
+/**
+ * Compares all clients with the TypeScript verifier on a corpus and its mutants, and on further ones until the run
+ * ends.
+ */
 export async function compare(clients: readonly Client[], options: RunOptions): Promise<Tally> {
   const { count, seed, seconds = Infinity, progress, found } = options;
   const random = new Random(seed);
@@ -98,7 +101,7 @@ export async function compare(clients: readonly Client[], options: RunOptions): 
   return { count: done, differences, falseAbsent, wordings, exits };
 }
 
-/** A difference in words, for a person who looks for its cause. */
+/** A description of a difference, for finding its cause. */
 export const describeDifference = ({ client, kit, mutant, ours, theirs }: Difference): string =>
   [
     `client ${String(client)}, kit ${String(kit)}, from ${mutant.name}`,

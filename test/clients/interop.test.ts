@@ -34,7 +34,7 @@ const OMNIWITNESS =
   'github.com/transparency-dev/witness/cmd/omniwitness@v0.0.0-20260720115447-2e1c6971d19e';
 const WHOLE = process.env['ACTLOG_INTEROP'] === 'all';
 
-/** Why the programs of others cannot be built here; null when they were, into this folder. */
+/** Why the third-party programs cannot be built here; null if they are in this folder. */
 function built(folder: string): string | null {
   const missing = goMissing();
   if (missing !== null) return missing;
@@ -90,7 +90,7 @@ describe('third-party libraries and witnesses in Go', function () {
     await rm(folder, { recursive: true });
   });
 
-  /** Starts litewitness with the key of a seed; its address. */
+  /** Starts litewitness with the key of a seed, and returns its URL. */
   async function litewitness(database: string): Promise<string> {
     const socket = join(folder, 'agent.sock');
     const agent = start('interop', ['agent', socket, Buffer.alloc(32, SEED).toString('hex')]);
@@ -221,7 +221,8 @@ describe('third-party libraries and witnesses in Go', function () {
     const listen = `127.0.0.1:${String(await freePort())}`;
     const keys = paths.flatMap((path) => ['-private_key_path', path]);
     const metrics = `127.0.0.1:${String(await freePort())}`;
-    // It comes with a list of public logs, which it would poll; a proxy that is not there keeps it on this machine.
+    // It has a list of public logs, which it would poll; a proxy that does not exist prevents requests to other
+    // hosts.
     start(
       'omniwitness',
       [...keys, '-additional_logs', logs, '-listen', listen, '-metrics_listen', metrics],
@@ -260,7 +261,7 @@ describe('third-party libraries and witnesses in Go', function () {
     }
   });
 
-  it('are not needed by the Go verifier, which one command builds from a copy of its folder and runs', async () => {
+  it('are not needed by the Go verifier, which one command builds from a copy of its folder', async () => {
     const copy = join(folder, 'go');
     await cp(fileURLToPath(new URL('../../tools/clients/go', import.meta.url)), copy, {
       recursive: true,

@@ -25,7 +25,7 @@ export interface Answer {
   readonly error?: string;
 }
 
-/** Kinds that clients answer with exit 2, since plugins check them. */
+/** Kinds for which clients exit with 2, because plugins verify them. */
 const OF_PLUGINS = [
   'mandate',
   'clearing',
@@ -60,7 +60,7 @@ export class Judge {
       };
       this.#trusts.set(origin, trust);
       const { question, as_asked, proof, receipt } = ask;
-      // A document whose question is null has one, which is malformed.
+      // A document with the question null has a malformed question.
       const own =
         as_asked === true ? parsedOf(shown.document)['question'] : (question ?? undefined);
       const asked = own === undefined ? {} : { question: questionOf(own) };
@@ -85,14 +85,16 @@ export class Judge {
   }
 }
 
-/** As `actlog verify` takes it from a document: members of another type are for step 0 to refuse. */
+/** The question in a document, unchecked as in `actlog verify`: step 0 refuses members of another type. */
 const questionOf = (value: Json): Question => ({ ...objectOf(value) }) as unknown as Question;
 
-/** Where the reason of a refusal begins: `step 4` of an absence document, else the check itself. */
+/** The step in the reason of a refusal: `step 4` of an absence document, otherwise the check itself. */
 const stepOf = (detail: string): string =>
   /^(?:document|receipt|step \d): /.exec(detail)?.[0] ?? '';
 
-/** What both must agree on: the exit code, each check with its outcome, the step that failed, the verdict. */
+/**
+ * What both verifiers must agree on: the exit code, each check with its outcome, the failed step, and the verdict.
+ */
 export function classOf({ exit, kind = '', checks = [], summary = '' }: Answer): string {
   const lines = checks.map(([name, outcome, detail]) =>
     outcome === 'failed' ? `${name}!${stepOf(detail)}` : `${name}=${outcome}: ${detail}`,
@@ -100,6 +102,6 @@ export function classOf({ exit, kind = '', checks = [], summary = '' }: Answer):
   return [exit, kind, ...lines, exit === 0 ? summary : ''].join('\n');
 }
 
-/** The words as well: of the failed checks. */
+/** The wording of the checks and of the summary. */
 export const wordsOf = ({ checks = [], summary = '' }: Answer): string =>
   [...checks.map(([, , detail]) => detail), summary].join('\n');

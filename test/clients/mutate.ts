@@ -15,7 +15,7 @@ import type { Random } from './random.ts';
 
 type Place = { readonly container: Json[] | Record<string, Json>; readonly name: string | number };
 
-/** Values that stand where another was expected. */
+/** Values in place of an expected one. */
 const ODD: readonly Json[] = [
   ...[null, true, false, 0, 1, -1, 2 ** 53 - 1, 2 ** 53, 0.5, 1e21, '', 'x', '\u00e9', '😂'],
   ...[[], {}, [[]], { erased: true }],
@@ -28,7 +28,7 @@ export function mutate(random: Random, seed: Case): Case {
   let mutant = seed;
   const changes = random.once(4) ? 2 + random.below(2) : 1;
   for (let i = 0; i < changes; i++) mutant = change(random, mutant);
-  // What is asked reaches a client as strict JSON, which has no lone surrogates.
+  // The question is sent to a client as strict JSON, which has no lone surrogates.
   return { ...mutant, ask: wellFormed(mutant.ask as Json) as Case['ask'] };
 }
 
@@ -56,7 +56,7 @@ function change(random: Random, seed: Case): Case {
   return { ...seed, file: Buffer.from(JSON.stringify(changed)) };
 }
 
-/** A part of the window that is asked about, or now and then a part that reaches out of it, or another chain. */
+/** A part of the window in the question; sometimes a part that exceeds it, or another chain. */
 function narrow(random: Random, seed: Case): Case {
   const { question } = seed.ask;
   if (question === undefined || !isJsonObject(question)) return changeAsk(random, seed);
@@ -64,7 +64,7 @@ function narrow(random: Random, seed: Case): Case {
   if (typeof from !== 'number' || typeof to !== 'number' || !(to > from)) {
     return changeAsk(random, seed);
   }
-  // Entries of the corpus are whole seconds apart.
+  // Entries of the corpus are one second apart.
   const steps = Math.min(60, Math.ceil((to - from) / 1000));
   const near = (ms: number): number => ms + random.pick([-1, 0, 0, 1]);
   const a = random.once(3) ? from : near(from + 1000 * random.below(steps + 1));
@@ -81,7 +81,7 @@ function narrow(random: Random, seed: Case): Case {
   return { ...seed, ask: { question: random.once(12) ? { ...asked, key } : asked } };
 }
 
-/** The question, the proof or the entry beside the document; the question also in the document. */
+/** Changes the question, the proof or the entry given with the document; the question also in the document. */
 function changeAsk(random: Random, seed: Case): Case {
   const { ask } = seed;
   if (ask.proof !== undefined) return { ...seed, ask: { proof: changeText(random, ask.proof) } };
@@ -122,7 +122,7 @@ function changeBytes(random: Random, file: Buffer): Buffer {
   }
 }
 
-/** A text that is no JSON: a note, a tlog-proof, an entry. */
+/** Changes a text that is not JSON: a note, a tlog-proof, an entry. */
 function changeText(random: Random, text: string): string {
   if (text === '') return 'x';
   if (text.includes('\n\n\u2014 ') && random.once(2)) return changeNote(random, text);
@@ -156,7 +156,9 @@ function changeText(random: Random, text: string): string {
   return lines.join('\n');
 }
 
-/** The text of a checkpoint changed, and signed again by the log and perhaps by witnesses at another time. */
+/**
+ * Changes the text of a checkpoint, and signs it again with the log key and perhaps with witnesses at another time.
+ */
 function changeNote(random: Random, note: string): string {
   const border = note.lastIndexOf('\n\n');
   const text = random.once(3)
@@ -171,11 +173,11 @@ function changeNote(random: Random, note: string): string {
   return `${text}\n${signed.map((line) => `${line}\n`).join('')}`;
 }
 
-/** The line of a signature by the same key over this text; of a cosigner with its time or one near it. */
+/** The line of a signature over this text by the same key; of a cosigner with its time or one near it. */
 function signLine(random: Random, line: string, text: string): string {
   const [dash = '', name = '', base64 = ''] = line.split(' ');
   const bytes = Buffer.from(base64, 'base64');
-  // The line of an ML-DSA-44 key stays as it is, because a signature takes 20 ms.
+  // The line of an ML-DSA-44 key is not changed, because a signature takes 20 ms.
   if (bytes.length > 76) return line;
   const id = bytes.subarray(0, 4);
   if (bytes.length !== 76) {
@@ -194,7 +196,7 @@ function signLine(random: Random, line: string, text: string): string {
   return `${dash} ${name} ${toBase64(Buffer.concat([id, stamp, signature]))}`;
 }
 
-/** A receipt whose statement is changed and signed again, without its place or with it. */
+/** Changes the statement of a receipt and signs it again, with or without its place in the log. */
 function signReceipt(random: Random, receipt: JsonObject): Json {
   const { entry_hash, permalink, verify_url, disclosures, log, signature, ...statement } = receipt;
   const changed = random.once(5) ? statement : changeJson(random, statement);
@@ -252,7 +254,7 @@ function set(container: Place['container'], name: string | number, value: Json):
   else define(container, name as string, value);
 }
 
-/** `__proto__` is a name like any other. */
+/** `__proto__` is an ordinary name. */
 function define(container: Record<string, Json>, name: string, value: Json): void {
   const plain = { value, enumerable: true, configurable: true, writable: true };
   Object.defineProperty(container, name, plain);
@@ -298,7 +300,7 @@ function changeValue(random: Random, value: Json): Json {
   return changeString(random, value);
 }
 
-/** The text of an entry: changed within, in its form, or in its text; signed again or not. */
+/** Changes an entry: a member, its form or its text; signed again or not. */
 function changeEntry(random: Random, text: string): string {
   if (random.once(4)) return changeString(random, text);
   if (random.once(5)) return respell(random, text);
@@ -327,7 +329,7 @@ function changeString(random: Random, text: string): string {
     case 2:
       return text.toUpperCase();
     case 3:
-      // The same bytes in another spelling: spare bits, white space, hex.
+      // The same bytes in another encoding: spare bits, white space, hex.
       return random.pick([
         spare(text),
         `${text}\n`,
@@ -342,14 +344,14 @@ function changeString(random: Random, text: string): string {
   }
 }
 
-/** Base64 whose last digit before the padding has other spare bits. */
+/** Base64 with other spare bits in the last digit before the padding. */
 const spare = (text: string): string =>
   text.replace(/(.)(=*)$/, (_, digit: string, padding: string) => {
     const value = DIGITS.indexOf(digit);
     return (DIGITS[value ^ 1] ?? digit) + padding;
   });
 
-/** JSON of the same or nearly the same value in another spelling. */
+/** The same or nearly the same JSON value in another encoding. */
 function respell(random: Random, text: string): string {
   const at = random.below(text.length);
   const near = (find: RegExp, change: (found: string) => string): string => {

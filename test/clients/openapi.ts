@@ -14,7 +14,7 @@ import type { Running } from '../gateway/running.ts';
 const PYTHON = process.env['ACTLOG_PYTHON'] ?? '';
 const HERE = dirname(fileURLToPath(import.meta.url));
 
-/** No server error, nothing but what the document has: statuses, content types, headers, and answers by their schema. */
+/** The checks: no server error, and only the statuses, content types, headers and answers that the document has. */
 const CHECKS = [
   'not_a_server_error',
   'status_code_conformance',
@@ -23,10 +23,10 @@ const CHECKS = [
   'response_schema_conformance',
 ];
 
-/** What the generator cannot make code of: content types and protocols that are not JSON over HTTP. */
+/** Content types and protocols for which the generator makes no code. */
 const NOT_JSON = /Unsupported content_type|Endpoint will not be generated/;
 
-/** Runs a program of the Python to its end; its output is shown where it fails. */
+/** Runs a program of the Python installation; prints its output if it fails. */
 function program(name: string, args: readonly string[], cwd: string): Promise<string> {
   const bin = dirname(PYTHON);
   const PATH = `${bin}${delimiter}${process.env['PATH'] ?? ''}`;
@@ -44,7 +44,7 @@ function program(name: string, args: readonly string[], cwd: string): Promise<st
   });
 }
 
-/** Asks every operation what it allows and what it forbids, the same at each run. */
+/** Sends every operation allowed and forbidden requests, the same in each run. */
 async function fuzz({ url, sandbox }: Running, folder: string): Promise<void> {
   const output = await program(
     'schemathesis',
@@ -61,7 +61,7 @@ async function fuzz({ url, sandbox }: Running, folder: string): Promise<void> {
   console.log(/^ *\d+ generated.*$/m.exec(output)?.[0].trim() ?? output);
 }
 
-/** Makes a client from the document, and lets it ask the service. */
+/** Generates a client from the document, and calls the service with it. */
 async function generate({ url, sandbox }: Running, folder: string): Promise<void> {
   const document = join(folder, 'openapi.json');
   await writeFile(document, await (await fetch(`${url}/openapi.json`)).text());

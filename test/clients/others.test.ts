@@ -45,7 +45,7 @@ key.key.verify(signature, rfc8785.dumps(statement))
 json.dump({"cose": cose, "forged": forged, "keys": len(keys.keys)}, sys.stdout)
 `;
 
-/** Runs Python to its end; its standard output, or null if it failed. */
+/** Runs Python; its standard output, or null if it failed. */
 async function python(code: string, input = ''): Promise<string | null> {
   const child = spawn(PYTHON, ['-c', code], { stdio: ['pipe', 'pipe', 'inherit'] });
   child.stdin.end(input);

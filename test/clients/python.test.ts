@@ -11,7 +11,7 @@ import { Served } from '../tools/served.ts';
 
 const PYTHON = process.env['ACTLOG_PYTHON'] ?? '';
 
-/** What a process left. */
+/** The result of a process. */
 interface Ended {
   readonly code: number | null;
   readonly stdout: string;
@@ -69,7 +69,7 @@ describe('the Python verifier', function () {
       return path;
     };
 
-    /** Both say the same of these arguments; answers with the exit code. */
+    /** Asserts that both verifiers agree for these arguments; returns the exit code. */
     async function agree(...args: readonly string[]): Promise<number | null> {
       const ours = await actlog(['verify', ...args]);
       const theirs = await python('actlog.cli', args);

@@ -22,7 +22,7 @@ export class Random {
     return this.below(n) === 0;
   }
 
-  /** One of these. */
+  /** One of these values. */
   pick<T>(from: readonly T[]): T {
     const one = from[this.below(from.length)];
     if (one === undefined) throw new RangeError('nothing to pick from');

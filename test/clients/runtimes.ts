@@ -59,7 +59,7 @@ onmessage = async ({ data }) => {
 };`,
 };
 
-/** Fetches the runtimes unless they are there. Their install scripts are not needed. */
+/** Installs the runtimes unless they are installed. Their install scripts are not needed. */
 async function install(): Promise<void> {
   if (existsSync(join(CACHE, 'node_modules/workerd'))) return;
   await mkdir(CACHE, { recursive: true });
@@ -127,7 +127,7 @@ async function inChromium(folder: string, given: Given): Promise<unknown> {
   const browser = await chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox'] });
   try {
     const page = await browser.newPage();
-    // Other origins may only read what is public, so the program comes from the origin of the service.
+    // Other origins may read public data only, so the program is served from the origin of the service.
     await page.route('**/walk/*', async (route) => {
       const name = new URL(route.request().url()).pathname.slice('/walk/'.length);
       if (name === 'page') await route.fulfill({ contentType: 'text/html', body: '<p>walk' });

@@ -160,7 +160,7 @@ describe('actlog/client', () => {
     });
   });
 
-  describe('false answers', () => {
+  describe('invalid answers', () => {
     const without = (answer: Body, name: string): Body => ({ ...answer, [name]: undefined });
     const cases: [string, (client: Client) => Promise<unknown>, (answer: Body) => unknown][] = [
       [
@@ -313,7 +313,7 @@ describe('actlog/client', () => {
       assert.equal(sent.length, 1);
     });
 
-    it('that take no Idempotency-Key are not repeated', async () => {
+    it('are not repeated if they take no Idempotency-Key', async () => {
       const { client: lossy, sent } = between(() => {
         throw new TypeError('the connection broke');
       });
@@ -325,7 +325,7 @@ describe('actlog/client', () => {
       assert.equal(sent.length, 1);
     });
 
-    it('end at the timeout, and at once when the caller aborts', async () => {
+    it('end at the timeout, and immediately when the caller aborts', async () => {
       const silent = { fetch: hanging, timeoutMs: 20, retries: 0 };
       await assert.rejects(pinned(silent).checkpoint(), ConnectionFailed.is);
       const ended = new AbortController();
@@ -345,7 +345,7 @@ describe('actlog/client', () => {
       'Webhook-Signature': signature,
     });
 
-    it('open with the secret, as the library of Standard Webhooks signs them', async () => {
+    it('are verified with the secret, as the library of Standard Webhooks signs them', async () => {
       const signed = headers(`v1,AAAA v1a,!! ${new Webhook(secret).sign('msg_1', at, body)}`);
       const opened = await openWebhook(
         { headers: signed, body },
@@ -374,7 +374,7 @@ describe('actlog/client', () => {
       await assert.rejects(openWebhook(forged, { keys: [], secret }, at.getTime()), Unverified.is);
     });
 
-    it('open with the webhook keys of the kit, or with those that the service publishes', async () => {
+    it('are verified with the webhook keys of the kit, or with those that the service publishes', async () => {
       assert.equal(webhookKeys(kit).length, 2);
       const false_ = {
         ...headers(`v1a,${'A'.repeat(86)}==`),

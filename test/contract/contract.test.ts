@@ -1,4 +1,4 @@
-// Every built-in plugin, and one of a third party's kind, keeps the contract.
+// Every built-in plugin, and one as a third party would write it, passes the contract suite.
 
 import assert from 'node:assert/strict';
 import { carriedName, carriedType } from '../../plugins/contract/index.ts';
@@ -10,7 +10,7 @@ import { pluginContract } from '../../tools/plugin-test/index.ts';
 import type { ContractOptions } from '../../tools/plugin-test/index.ts';
 import type { Body, Running } from '../../tools/plugin-test/running.ts';
 
-/** Path parameters of the carrier, of what the bodies below have made. */
+/** Path parameters of the carrier, with ids that the bodies below create. */
 const carrierParams: Record<string, string> = {};
 
 async function enrolled(running: Running, company: string): Promise<Body> {
@@ -19,7 +19,7 @@ async function enrolled(running: Running, company: string): Promise<Body> {
   return json;
 }
 
-/** What the suite needs to know of a plugin beyond its declaration, by name. */
+/** What the suite needs in addition to the declaration of a plugin, by its name. */
 const OPTIONS: Readonly<Record<string, ContractOptions>> = {
   absence: { unwritten: ['absence.earlier_witness.v1'] },
   gate: {
@@ -32,7 +32,7 @@ const OPTIONS: Readonly<Record<string, ContractOptions>> = {
     bodies: { '/api/v1/require-receipt/act': () => Promise.resolve(null) },
   },
   foundry: { bodies: FOUNDRY_BODIES },
-  // The invoice of a month that goes on; test/plugins/clearing/invoice.test.ts has one that is over.
+  // The invoice of the current month; test/plugins/clearing/invoice.test.ts has one of a past month.
   clearing: {
     params: { month: new Date().toISOString().slice(0, 7) },
     unwritten: ['clearing.invoice.v1'],
@@ -92,14 +92,14 @@ const OPTIONS: Readonly<Record<string, ContractOptions>> = {
 for (const plugin of PLUGINS) pluginContract(plugin, OPTIONS[plugin.name]);
 pluginContract(notes(), { params: { topic: 'contract' } });
 
-describe('the type that a plugin carries by', () => {
+describe('the type by which a plugin carries state to a successor', () => {
   const types = [
     carriedType('notes', {}),
     carriedType('notes', {}, 10),
     carriedType('notes', {}, 2),
   ];
 
-  it('is the newest version of it among its types', () => {
+  it('is the newest version of its `carried` type', () => {
     assert.equal(carriedName('notes', types), 'notes.carried.v10');
     assert.equal(carriedName('notes', types.slice(0, 1)), 'notes.carried.v1');
     assert.equal(carriedName('note', types), undefined);

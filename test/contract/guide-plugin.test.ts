@@ -16,7 +16,7 @@ pluginContract(await pluginOf(shown), {
   bodies: { '/notes': () => Promise.resolve({ topic: 'contract', text: 'hello' }) },
 });
 
-/** The plugin that a module is; it imports the sources in place of the package. */
+/** The plugin of a module that imports the sources instead of the package. */
 async function pluginOf(source: string): Promise<AnyPlugin> {
   const folder = await mkdtemp(join(tmpdir(), 'actlog-guide-'));
   try {

@@ -1,7 +1,7 @@
-// The packed tarball. A built-in layer copied out of the repository, the examples of test/examples, and the package that
-// `actlog create-plugin` writes build against it with nothing but what it exports and depends on, and pass the published
-// suite under node:test. So does a program that uses the client. With the dependencies of the package alone, `npx actlog`
-// runs what tools/AGENTS.md shows of MCP.
+// The packed tarball. A built-in layer copied out of the repository, the examples of test/examples, and the package
+// that `actlog create-plugin` writes build against the tarball with only its exports and dependencies, and pass the
+// published suite under node:test. So does a program that uses the client. With only the dependencies of the package,
+// `npx actlog` runs the MCP examples of tools/AGENTS.md.
 
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
@@ -47,7 +47,7 @@ const EXPORTS = [
 
 const tsc = join(root, 'node_modules/typescript/bin/tsc');
 
-/** The environment of programs that the test starts: that of the runner is not theirs. */
+/** The environment of started programs, without the variables of the test runner. */
 function environment(): NodeJS.ProcessEnv {
   const { NODE_OPTIONS, NODE_TEST_CONTEXT, ...env } = process.env;
   return env;
@@ -95,7 +95,7 @@ function install(tarball: string, folder: string, names: readonly string[]): voi
   mkdirSync(join(modules, 'actlog'), { recursive: true });
   mkdirSync(join(modules, '.bin'));
   for (const name of names) {
-    if (!existsSync(join(root, 'node_modules', name))) continue; // optional, for another system
+    if (!existsSync(join(root, 'node_modules', name))) continue; // an optional package for another system
     mkdirSync(dirname(join(modules, name)), { recursive: true });
     symlinkSync(join(root, 'node_modules', name), join(modules, name));
   }
@@ -103,7 +103,7 @@ function install(tarball: string, folder: string, names: readonly string[]): voi
   symlinkSync('../actlog/dist/tools/actlog.js', join(modules, '.bin/actlog'));
 }
 
-/** Copies a layer as a package; of its sources only the specifiers change that a package has to spell otherwise. */
+/** Copies a layer as a package; only import specifiers are changed. */
 function copyLayer(layer: string, folder: string): void {
   const target = join(folder, layer);
   cpSync(join(root, 'plugins', layer), join(target, 'src'), { recursive: true });
@@ -123,7 +123,7 @@ function copyLayer(layer: string, folder: string): void {
   });
 }
 
-/** Copies an example, which is a package already. */
+/** Copies an example, which is a package. */
 function copyExample(example: string, folder: string): void {
   cpSync(join(root, 'test/examples', example), join(folder, example), { recursive: true });
 }
@@ -146,7 +146,7 @@ describe('the packed tarball (skipped until `npm run build` has made dist/)', fu
   before(function () {
     if (!existsSync(join(root, 'dist/tools/plugin-test/index.js'))) this.skip();
     place = mkdtempSync(join(tmpdir(), 'actlog-packed-'));
-    // dist/ is what the tests of the build look at too: packing does not build again.
+    // Other tests read dist/, so packing does not build again.
     const packed = ran(
       'npm',
       ['pack', '--ignore-scripts', '--json', '--pack-destination', place],
@@ -159,7 +159,7 @@ describe('the packed tarball (skipped until `npm run build` has made dist/)', fu
     if (place !== '') rmSync(place, { recursive: true });
   });
 
-  describe('and layers as packages of their own', () => {
+  describe('and layers as separate packages', () => {
     let folder = '';
     before(() => {
       folder = join(place, 'layers');
@@ -174,7 +174,7 @@ describe('the packed tarball (skipped until `npm run build` has made dist/)', fu
       const { compilerOptions } = JSON.parse(readFileSync(join(root, 'tsconfig.json'), 'utf8')) as {
         compilerOptions: { readonly paths?: unknown };
       };
-      // The paths of the repository lead to its sources.
+      // The paths of the repository resolve to its sources.
       const { paths: _, ...options } = compilerOptions;
       const own = { noEmit: false, rootDir: '.', outDir: 'out', types: ['node'] };
       const include = [...PACKAGES.map((name) => `${name}/src`), 'program'];
@@ -186,7 +186,7 @@ describe('the packed tarball (skipped until `npm run build` has made dist/)', fu
       }
     });
 
-    it('include a client that is typed and needs nothing else', () => {
+    it('include a client that is typed and needs no other package', () => {
       const said = ran(process.execPath, [join(folder, 'out/program/program.mjs')], folder);
       assert.equal(said, 'not reached\n');
     });
@@ -230,7 +230,7 @@ describe('the packed tarball (skipped until `npm run build` has made dist/)', fu
         };
         assert.equal(manifest.devDependencies['actlog'], '^0.1.0');
         assert.equal(manifest.scripts['test'], 'tsc && node --test dist/*.test.js');
-        // Every declaration file is checked, and finds only packages that `npm install actlog` brings.
+        // Every declaration file is checked, and finds only packages that `npm install actlog` installs.
         const source = EXPORTS.map((name, i) => `export * as e${i} from '${name}';\n`).join('');
         writeFileSync(join(place, 'src/all.ts'), source);
         ran(process.execPath, [tsc, '--skipLibCheck', 'false', '--preserveSymlinks'], place);
@@ -243,10 +243,10 @@ describe('the packed tarball (skipped until `npm run build` has made dist/)', fu
         assert.match(report, /the contract of risk-notes/);
         assert.match(report, /gives the text of a note to its caller, and not to the log/);
         const lines = readFileSync(join(place, 'README.md'), 'utf8').split('\n');
-        assert.ok(lines.length <= 40, 'its README is one screen');
+        assert.ok(lines.length <= 40, 'its README is short');
       });
 
-      it('are served by PLUGINS', async () => {
+      it('can be served with PLUGINS', async () => {
         const place = join(folder, 'risk-notes');
         const program = join(folder, 'node_modules/actlog/dist/tools/actlog.js');
         const settings = { PLUGINS: '.', PORT: '0', DATA_DIR: join(folder, 'data') };
@@ -276,7 +276,7 @@ describe('the packed tarball (skipped until `npm run build` has made dist/)', fu
         }
       });
 
-      it('have a name that is free, or get one line that says why not', () => {
+      it('must have a free name; otherwise the command prints the reason in one line', () => {
         for (const [name, reason] of [
           ['Risk', /^actlog: the name of a plugin is 1 to 40 lower-case .*: "Risk" is not\n$/],
           ['../risk', /^actlog: the name of a plugin .*: "\.\.\/risk" is not\n$/],

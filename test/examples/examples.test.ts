@@ -1,5 +1,5 @@
-// The examples of plugins as packages: a consent layer, which brings everything that a plugin may bring, and the built-in
-// layer signal, rebuilt. They run here over the sources; test/contract/packed.test.ts builds them against the tarball.
+// The example plugins: a consent layer, which uses everything that a plugin can have, and the built-in layer signal,
+// rebuilt. Here they run from source; test/contract/packed.test.ts builds them against the tarball.
 
 import assert from 'node:assert/strict';
 import { mock } from 'node:test';
@@ -24,7 +24,7 @@ const granted = async (running: Running): Promise<object> => {
 pluginContract(consent, { bodies: { '/consent/withdrawals': granted } });
 pluginContract(signal);
 
-describe('the consent layer of another package', () => {
+describe('the consent layer in a separate package', () => {
   let running: Running;
   const by = verifiersWith(consent.verifiers ?? []);
   before(async () => {
@@ -40,7 +40,7 @@ describe('the consent layer of another package', () => {
     running.post('/consent/withdrawals', { grant_id: id }, { key });
   const status = async (id: unknown): Promise<Body> =>
     ok(await running.get(`/consent/grants/${String(id)}/status`));
-  /** The finding of the plugin's own verifier, as `actlog verify` makes it. */
+  /** The finding of the verifier of the plugin, as `actlog verify` uses it. */
   const finding = async (document: object) => {
     const kit = ok(await running.get('/export/offline-verify-kit.json'));
     const trust = trustFromKit(kit, running.gateway.logs.live.origin);
@@ -50,7 +50,7 @@ describe('the consent layer of another package', () => {
     return checkDocument(shown, trust, undefined, by);
   };
 
-  it('proves that a consent was not withdrawn, and that it was', async () => {
+  it('proves that a consent was not withdrawn, and that it was withdrawn', async () => {
     const surfaces = { entity: 'acme', surfaces: ['newsletter'] };
     ok(await running.post('/api/v1/astl/publish', surfaces, { key: running.live }));
     const receipt = await grant({ entity: 'acme', surface: 'newsletter' });
@@ -81,7 +81,7 @@ describe('the consent layer of another package', () => {
     }
   });
 
-  it('refuses a second withdrawal, one of another tenant, and one of no grant', async () => {
+  it('refuses a second withdrawal, one by another tenant, and one of an unknown grant', async () => {
     const { entry_id } = await grant();
     const other = await running.gateway.tenants.issue({ tenant: 'other', kind: 'live' });
     assert.equal(codeOf(await withdraw(entry_id, other.key), 403), 'tenant_forbidden');
@@ -92,7 +92,7 @@ describe('the consent layer of another package', () => {
     assert.equal(codeOf(await withdraw(none), 404), 'resource_missing');
   });
 
-  it('brings a catalog, a toll, a place in the stack, metrics, a status and a page', async () => {
+  it('has a catalog, a toll, a place in the stack, metrics, a status and a page', async () => {
     const catalog = ok(await running.get('/consent/catalog'));
     assert.equal(catalog.schema, 'consent-catalog-v1');
     assert.equal(catalog.apis.grant.url, 'http://test.example/consent/grants');
@@ -119,7 +119,7 @@ describe('the consent layer of another package', () => {
     assert.match(JSON.stringify(usage), /consent_grant/);
   });
 
-  it('has commands on the command line, by the running server', async () => {
+  it('has commands, which the running server executes', async () => {
     const written: string[] = [];
     const log = mock.method(console, 'log', (text: string) => written.push(text));
     const actlog = async (...args: string[]): Promise<Body> => {
@@ -154,7 +154,7 @@ describe('the consent layer of another package', () => {
 describe('the layer signal, rebuilt over the exports', () => {
   const env = { X402_OWNERSHIP_PROOFS: '0x01ab', BASE_URL: 'http://test.example' };
 
-  it('gives the answers of the built-in one', async () => {
+  it('gives the same answers as the built-in layer', async () => {
     const answers: Body[] = [];
     for (const plugins of [[], [signal]]) {
       const running = await run(env, { plugins });

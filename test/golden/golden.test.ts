@@ -1,6 +1,6 @@
-// A change of structure must leave every answer, entry, checkpoint and document as it is. The golden run asks every
-// route with a fixed clock, seeded randomness and fixed keys (./walk.ts); what it prints is compared with transcript.txt.
-// A change of behaviour records it anew with `npm run golden`, and its commit shows what changed.
+// A change of structure must not change any answer, entry, checkpoint or document. The golden run calls every route
+// with a fixed clock, seeded randomness and fixed keys (./walk.ts); its output is compared with transcript.txt. After
+// a change of behaviour `npm run golden` records the transcript again, and its commit shows the differences.
 
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
@@ -14,7 +14,7 @@ const LISTED = 5;
 describe('the golden run', function () {
   this.timeout(240_000);
 
-  it('is answered as it was recorded, byte for byte', async () => {
+  it('has the recorded output, byte for byte', async () => {
     const recorded = (await readFile(join(HERE, 'transcript.txt'), 'utf8')).split('\n');
     const seeded = ['--import', 'tsx', '--import', join(HERE, 'seeded.ts'), join(HERE, 'walk.ts')];
     const { stdout } = await promisify(execFile)(process.execPath, seeded, {

@@ -1,20 +1,19 @@
-// Loaded before the program: replaces every source of randomness of node:crypto by one that counts from a fixed seed,
-// so that a run makes the same keys, ids and salts each time. Signatures by ECDSA, which OpenSSL randomises, become a
-// fixed function of key and message. Timers of ten seconds and more never fire, and no page script is built.
-// For test/golden alone.
+// Preloaded: replaces every source of randomness of node:crypto by a sequence from a fixed seed, so that each run
+// creates the same keys, ids and salts. ECDSA signatures, which OpenSSL randomises, become a fixed function of key
+// and message. Timers of ten seconds and more never fire, and page scripts count as not built. For test/golden only.
 
 import crypto from 'node:crypto';
 import { createRequire, syncBuiltinESMExports } from 'node:module';
 
-/** The CommonJS object of the module: what it holds is what every import of a name sees after the sync below. */
+/** The CommonJS object of the module; after the sync below, its members are what all imports see. */
 const patched = createRequire(import.meta.url)('node:crypto') as Record<string, unknown>;
 
-/** How often each kind of draw was made. */
+/** The number of draws of each kind. */
 const drawn = new Map<string, number>();
 
 /**
- * The next bytes of the sequence of one kind of draw, which SHAKE256 makes from a name and a counter. Each kind has a
- * sequence of its own: a timer that draws the name of a temporary file does not move the ids of entries.
+ * The next bytes of the sequence of one kind of draw, which SHAKE256 derives from a name and a counter. Each kind has
+ * its own sequence, so that a timer that draws the name of a temporary file does not change the ids of entries.
  */
 function bytes(count: number, kind: string): Buffer {
   const name = `${kind} ${String(count)}`;
@@ -62,7 +61,7 @@ const systemSign = crypto.sign.bind(crypto);
 type Key = { readonly key?: crypto.KeyObject } & Partial<crypto.KeyObject>;
 type Signed = (error: Error | null, signature: Buffer) => void;
 
-/** Ed25519 signs as ever; P-256 answers 64 bytes that no verifier accepts, which a golden run needs none to. */
+/** Ed25519 signs as usual; P-256 returns 64 bytes that no verifier accepts, which the golden run does not need. */
 function sign(algorithm: string | null, message: Uint8Array, key: Key, done?: Signed): unknown {
   const inner = (key.key ?? key) as crypto.KeyObject;
   if (inner.asymmetricKeyType !== 'ec') {
@@ -93,7 +92,7 @@ Object.assign(patched, {
   generateKeyPairSync: (type: string) => (type === 'ed25519' ? ed25519Pair() : p256Pair()),
 });
 
-/** The scripts of pages are there or not, and the kit names the hash of one of them: to this run none is built. */
+/** Page scripts may be built or not, and the kit has the hash of one of them: in this run none is built. */
 const files = createRequire(import.meta.url)('node:fs') as {
   existsSync: (path: unknown) => boolean;
 };
@@ -103,7 +102,7 @@ syncBuiltinESMExports();
 const web = (values: NodeJS.ArrayBufferView): unknown => fill(values);
 Object.defineProperty(crypto.webcrypto, 'getRandomValues', { value: web });
 
-/** Jobs and idle checkpoints would run when a slow machine takes this long, and only then: they never do. */
+/** Jobs and idle checkpoints would run only if a slow machine took this long, so they never run. */
 const NEVER_MS = 10_000;
 const FOREVER_MS = 2 ** 31 - 1;
 for (const name of ['setTimeout', 'setInterval'] as const) {

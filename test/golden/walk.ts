@@ -1,6 +1,6 @@
-// The golden run: two tenants ask every route of both logs with a fixed clock and seeded randomness
-// (./seeded.ts), one request after the other, with errors in between. What they are answered, and every entry
-// and checkpoint of the logs, goes to standard output as one line each.
+// The golden run: two tenants call every route of both logs with a fixed clock and seeded randomness (./seeded.ts),
+// one request after the other, with errors in between. Each answer, and each entry and checkpoint of the logs, is a
+// line on standard output.
 
 import { createHash } from 'node:crypto';
 import '../support/state-folder.ts';
@@ -15,18 +15,18 @@ import type { Answer, Ask, Running } from '../gateway/running.ts';
 const START_MS = 1_793_491_200_000;
 const STEP_MS = 1_000;
 const WEEK_MS = 7 * 86_400_000;
-/** Answers up to this length stand in the transcript as they are, longer ones by their hash. */
+/** Answers up to this length are in the transcript as text, longer ones as a hash. */
 const SHOWN = 240;
 const NO_ID = '01900000-0000-7000-8000-000000000000';
 const ACT = { action_type: 'payment.release', agent_id: 'agent:treasury-bot' };
 const WINDOW = { from_ms: START_MS, to_ms: START_MS + 5_000 };
-/** Members that a person words; everything else must stay as it is. */
+/** Members with wording for people, which may change; all others may not. */
 const WORDED = new Set(['message', 'detail', 'title', 'description', 'summary', 'hint', 'advice']);
-/** Documents that are prose, or tell of the process and not of the log: asked, but not compared. */
+/** Documents of prose or about the process: requested, but not compared. */
 const UNCOMPARED =
   /^\/(openapi\.json|metrics|health|status\.json|static\/)|^\/(livez|readyz|api\/v1\/service)$/;
 
-/** Stands still but for `pass`. */
+/** Changes only by `pass`. */
 class FixedClock extends Clock {
   #now = START_MS;
   override wall(): number {
@@ -52,7 +52,7 @@ function unworded(value: unknown): unknown {
   return Object.fromEntries(kept.map(([name, member]) => [name, unworded(member)]));
 }
 
-/** What of an answer must not change: JSON without its wording; of pages only that they are there. */
+/** The part of an answer that must not change: JSON without wording; of pages only the content type. */
 function shown({ headers, text, json }: Answer): string {
   const type = (headers.get('content-type') ?? '-').split(';')[0] ?? '-';
   if (/^text\/(html|css|javascript)|^image\/|javascript/.test(type)) return type;
@@ -78,7 +78,7 @@ class Walk {
     return this.#running.gateway.routes();
   }
 
-  /** Asks, and brings both logs to rest before the next request, so that map heads have one place. */
+  /** Sends a request, and waits until both logs are published, so that map heads have a fixed place. */
   async ask(who: string, method: string, path: string, asked: Ask = {}): Promise<Body> {
     const { gateway, clock } = this.#running;
     clock.pass(STEP_MS);
@@ -90,10 +90,10 @@ class Walk {
   }
 }
 
-/** Ids that the routes of one log are asked about, as the story brings them. */
+/** The ids for requests to the routes of one log, from the story. */
 type Ids = Record<string, string>;
 
-/** A tenant's story in one log: everything that other requests need to be there. */
+/** The story of a tenant in one log: it creates everything that other requests need. */
 async function story(walk: Walk, who: string, key: string): Promise<Ids> {
   const post = (path: string, body: object, headers = {}): Promise<Body> =>
     walk.ask(who, 'POST', path, { key, body, headers });
@@ -165,11 +165,11 @@ async function story(walk: Walk, who: string, key: string): Promise<Ids> {
   };
 }
 
-/** Acts that must name an entity once the tenant has several. */
+/** Acts that must name an entity if the tenant has several. */
 const ACTS =
   /^\/api\/v1\/(classify|restraint|execute-gate(\/bind)?|bind-payment)$|^\/tcb\/(bind-payment|restraint-atom)$/;
 
-/** Every route with a body: its example, no members, no JSON, and as nobody. */
+/** Every route with a body: with its example, without members, with invalid JSON, and without a key. */
 async function bodies(walk: Walk, who: string, key: string, { entity }: Ids): Promise<void> {
   for (const { method, path, body, example } of walk.routes) {
     if (method === 'GET' || body === undefined || path.startsWith('/demo/')) continue;
@@ -184,7 +184,7 @@ async function bodies(walk: Walk, who: string, key: string, { entity }: Ids): Pr
 
 const JSON_TYPE = { 'Content-Type': 'application/json' };
 
-/** Every GET, with the ids of the story, as JSON and as a browser would. */
+/** Every GET with the ids of the story, as JSON and as a browser requests it. */
 async function gets(walk: Walk, who: string, key: string, kind: string, ids: Ids): Promise<void> {
   const proof = { index: '1', from: '2', key: ids['subject_key'] ?? '' };
   const queries: Record<string, Record<string, string>> = {
@@ -259,7 +259,7 @@ try {
   for (const [who, key, kind] of stories) {
     await bodies(walk, who, key, known[who] ?? {});
     await gets(walk, who, key, kind, known[who] ?? {});
-    // Across tenants: what the first one's ids give to others.
+    // Across tenants: requests with the ids of the other tenant.
     if (who !== 'live') await gets(walk, `${who}-asks-live`, key, kind, known['live'] ?? {});
   }
   for (const { method, path, example } of walk.routes) {

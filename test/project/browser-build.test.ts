@@ -1,5 +1,5 @@
-// dist/static/: what browsers run gives every vector the verdict that the sources give. Skipped until
-// `npm run build` has made dist/.
+// dist/static/: the browser build has the same verdict as the sources for every vector. Skipped until `npm run build`
+// has made dist/.
 
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
@@ -25,7 +25,7 @@ describe('the browser verifier (skipped until `npm run build` has made dist/)', 
     assert.ok(length <= 29 * 1024, `${String(length)} bytes`);
   });
 
-  it('leaves what more the page /verify does to its own two scripts, at most 60 KB gzipped each', () => {
+  it('keeps the other code of /verify in its own two scripts, at most 60 KB gzipped each', () => {
     for (const name of ['verify', 'verify-more']) {
       const page = new URL(`../../dist/static/${name}-page.js`, import.meta.url);
       const { length } = gzipSync(readFileSync(page), { level: 9 });
@@ -33,14 +33,14 @@ describe('the browser verifier (skipped until `npm run build` has made dist/)', 
     }
   });
 
-  it('gives every absence document its verdict', () => {
+  it('has the verdict of each valid absence document', () => {
     for (const { name, doc, result } of vectors.documents) {
       assert.deepEqual(built.verifyAbsence(doc, questionOf(doc), vectorTrust), result, name);
     }
     assert.equal(vectors.documents.length, 12);
   });
 
-  it('refuses every document that must be refused', () => {
+  it('refuses every invalid absence document', () => {
     for (const { name, question, doc, text } of vectors.refused) {
       assert.throws(
         () => built.verifyAbsence(text ?? doc ?? null, question, vectorTrust),
@@ -54,7 +54,7 @@ describe('the browser verifier (skipped until `npm run build` has made dist/)', 
     assert.equal(vectors.refused.length, 38);
   });
 
-  it('gives each Ed25519 vector the verdict of the server', function () {
+  it('has the result of the server for each Ed25519 vector', function () {
     const file = sharedVectors('ed25519/vectors.json') as
       readonly { number: number; key: string; msg: string; sig: string }[] | null;
     if (file === null) this.skip(); // they are read from ../shared/vectors

@@ -1,5 +1,6 @@
-// Every document that a comment or a document names is a file of this repository, and every section of it that is
-// named (`log/FORMAT.md §3.1`, `tools/OPERATING.md, Settings`) is a heading there. Links between documents too.
+// Every document that a comment or a document names is a file of this repository, and every section that it names
+// (`log/FORMAT.md §3.1`, `tools/OPERATING.md, Settings`) is a heading of that file. Links between documents resolve
+// too.
 
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -9,11 +10,11 @@ import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 
-/** Where texts lie that are data: what trained the classifier, and fixtures. */
+/** Folders of data: training data of the classifier, and fixtures. */
 const DATA = /^(?:tools\/classifier\/data|test\/data|test\/vectors|catalogs\/classify)\//;
 
 const SECTION = String.raw`§\d+(?:\.\d+)*`;
-/** A document, and the sections or the heading that follow its name. */
+/** The name of a document, and the sections or the heading after it. */
 const CITATION = new RegExp(
   String.raw`([\w./-]*[\w-]+\.md)\b(?:,? (${SECTION}(?:(?:, | and | to |, and )${SECTION})*)|, ([A-Z][\w ]*?)(?=[.;:),]|$))?`,
   'gm',
@@ -24,10 +25,10 @@ const files = execFileSync('git', ['ls-files'], { cwd: root, encoding: 'utf8' })
   .filter((file) => /\.(?:ts|js|eta|css|md)$/.test(file) && !DATA.test(file))
   .filter((file) => existsSync(`${root}${file}`));
 
-/** Documents of other projects, by the name of the project. */
+/** Documents of other projects, after the name of the project. */
 const FOREIGN = /\bLevelDB, doc\/\w+\.md/g;
 
-/** What of a file may cite: the comments of code with their lines joined, and all of a document. */
+/** The text that may cite: the comments of code with their lines joined, or a whole document. */
 function citing(file: string): string {
   const text = readFileSync(`${root}${file}`, 'utf8');
   if (!/\.(?:ts|js)$/.test(file)) return text;
@@ -38,7 +39,7 @@ function citing(file: string): string {
   return comments.join(' ');
 }
 
-/** The headings of a document: their words, their numbers, and their fragments. */
+/** The headings of a document: their text, numbers and fragments. */
 function headingsOf(path: string): ReadonlySet<string> {
   const text = readFileSync(`${root}${path}`, 'utf8').replace(/^```.*?^```$/gms, '');
   const names = [...text.matchAll(/^#+ (.+)$/gm)].flatMap(([, words = '']) => {
@@ -63,14 +64,14 @@ function has(path: string, heading: string): boolean {
 }
 
 describe('citations', () => {
-  it('name documents and headings that are there', () => {
+  it('name existing documents and headings', () => {
     const faults: string[] = [];
     let count = 0;
     for (const file of files) {
       for (const [cited, name = '', sections, heading] of citing(file)
         .replaceAll(FOREIGN, '')
         .matchAll(CITATION)) {
-        if (name.startsWith('//')) continue; // the rest of an address
+        if (name.startsWith('//')) continue; // the rest of a URL
         count += 1;
         const path = [name, posix.join(posix.dirname(file), name)].find((one) =>
           existsSync(`${root}${one}`),
@@ -85,7 +86,7 @@ describe('citations', () => {
     assert.ok(count > 500, String(count));
   });
 
-  it('link to files and fragments that are there', () => {
+  it('link to existing files and fragments', () => {
     const faults: string[] = [];
     for (const file of files.filter((one) => one.endsWith('.md'))) {
       const text = readFileSync(`${root}${file}`, 'utf8').replace(/^```.*?^```$/gms, '');

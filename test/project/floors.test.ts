@@ -1,5 +1,5 @@
-// The import floors of eslint.config.js, asked the way the linter asks them: which specifier may
-// stand in which file. The plan is in CONTRIBUTING.md.
+// The import rules of eslint.config.js, evaluated by ESLint: which file may import which specifier. CONTRIBUTING.md
+// describes them.
 
 import assert from 'node:assert/strict';
 import { fileURLToPath } from 'node:url';

@@ -1,4 +1,4 @@
-// The entry that log/FORMAT.md §2 shows has the hash that it shows.
+// The example entry in log/FORMAT.md §2 has the hash given there.
 
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs';
 import { canonical, type Json } from '../../log/index.ts';
 
 describe('log/FORMAT.md', () => {
-  it('shows an entry and its entry_hash', () => {
+  it('has an example entry with its entry_hash', () => {
     const text = readFileSync(new URL('../../log/FORMAT.md', import.meta.url), 'utf8');
     const [, json, hash] =
       /```json\n(\{.*?\})\n```\n\nIts `entry_hash` is `([0-9a-f]{64})`/s.exec(text) ?? [];

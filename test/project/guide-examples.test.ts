@@ -1,5 +1,5 @@
-// The shell examples of the documents run as they are shown: against a service, one after the other, in one shell.
-// What is not part of the example is the address of the service, its key, and where the programs are.
+// The shell examples of the documents run as shown, against a service, one after the other, in one shell. The test
+// sets only the address of the service, its key, and the path of the programs.
 
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
@@ -13,19 +13,19 @@ import { ACTLOG } from '../support/actlog.ts';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 
-/** Each document with its first example that is run. */
+/** Each document with the heading of its first example to run. */
 const DOCUMENTS: readonly (readonly [document: string, first: string])[] = [
   ['README.md', '## First receipt'],
   ['gateway/API.md', '# The HTTP interface'],
 ];
 
-/** `npx actlog` is the program of this folder; `curl` fails where the service answers with an error. */
+/** `npx actlog` runs the command line of this repository; `curl` fails if the service answers with an error. */
 const PROGRAMS: Readonly<Record<string, string>> = {
   npx: `shift; exec "${[process.execPath, ...ACTLOG].join('" "')}" "$@"`,
   curl: 'PATH=${PATH#*:} exec curl --fail-with-body "$@"',
 };
 
-/** The shell blocks of a document from a heading on, without the line that names service and key. */
+/** The shell blocks of a document after a heading, without the line that sets address and key. */
 async function examplesOf(document: string, first: string): Promise<string> {
   const text = await readFile(`${root}${document}`, 'utf8');
   const from = text.slice(text.indexOf(first));
@@ -36,7 +36,7 @@ async function examplesOf(document: string, first: string): Promise<string> {
 
 describe('the shell examples', () => {
   for (const [document, first] of DOCUMENTS) {
-    it(`of ${document} run as they are shown`, async function () {
+    it(`of ${document} run as shown`, async function () {
       this.timeout(120_000);
       const examples = await examplesOf(document, first);
       const folder = await mkdtemp(join(tmpdir(), 'actlog-examples-'));

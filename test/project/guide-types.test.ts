@@ -16,7 +16,7 @@ async function shown(document: string, first: string): Promise<string> {
 
 const SOURCES: Readonly<Record<string, string>> = {
   'express.ts': await shown('gateway/API.md', 'import express'),
-  // Its one annotation: parameters of an object that nobody typed would be `any`.
+  // The only annotation: an untyped parameter would be `any`.
   'plugin.ts': (await shown('plugins/GUIDE.md', 'import { asSchema, definePlugin'))
     .replace('const note = {', 'const note: EntryType = {')
     .replace('import {', 'import { type EntryType,'),
@@ -46,7 +46,7 @@ const OPTIONS: ts.CompilerOptions = {
 describe('the examples of gateway/API.md and plugins/GUIDE.md', () => {
   it('compile as strict TypeScript', function () {
     this.timeout(180_000);
-    // They stand beside package.json, where their imports are found; nothing is written.
+    // They are compiled as files next to package.json, where their imports resolve; nothing is written.
     const places = new Map(
       Object.entries(SOURCES).map(([name, text]) => [`${root}readme-${name}`, text]),
     );

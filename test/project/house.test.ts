@@ -1,5 +1,5 @@
-// What no linter sees of the project itself: names, sizes and heads of files, the ground plan, what
-// the offline verifier stands on, and whether what package.json and the documents promise is there.
+// Rules of the project that no linter checks: names, sizes and first comments of files, the folders, the imports of
+// the offline verifier, and whether everything that package.json and the documents name exists.
 
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -22,20 +22,22 @@ interface Manifest {
 }
 const manifest = JSON.parse(read('package.json')) as Manifest;
 
-/** Names that say nothing of the thing. */
+/** Names without meaning. */
 const vague =
   /^(?:utils?|helpers?|misc|common|manager|service)$|-(?:utils?|helpers?|manager|service)$/;
 
-/** `import type … from`, which leaves nothing to run; as the compiler's verbatimModuleSyntax has it, nothing else does. */
+/**
+ * `import type … from` has no effect at run time; with verbatimModuleSyntax of the compiler, all other imports have.
+ */
 const typeOnly = /^(?:import|export) type [^;'=]*from '[^']*';/gm;
 
-/** What a file imports when it runs, dynamic imports too. */
+/** The specifiers that a file imports at run time, including dynamic imports. */
 const runtimeImports = (path: string): string[] =>
   ts
     .preProcessFile(read(path).replace(typeOnly, ''), true, true)
     .importedFiles.map((file) => file.fileName);
 
-/** Every file that a file reaches by runtime imports, itself included, and every bare specifier on the way. */
+/** Every file that a file reaches by runtime imports, with itself, and every bare specifier among them. */
 function reach(start: string): { files: Set<string>; bare: Set<string> } {
   const files = new Set([start]);
   const bare = new Set<string>();
@@ -48,7 +50,7 @@ function reach(start: string): { files: Set<string>; bare: Set<string> } {
   return { files, bare };
 }
 
-describe('the house (skipped outside a git clone)', () => {
+describe('the project (skipped outside a git clone)', () => {
   let files: string[] = [];
   let sources: string[] = [];
 
@@ -60,23 +62,23 @@ describe('the house (skipped outside a git clone)', () => {
     assert.ok(sources.length > 0);
   });
 
-  it('has the folders of the ground plan and no others', () => {
+  it('has exactly the planned folders', () => {
     const folders = new Set(files.filter((f) => f.includes('/')).map((f) => f.split('/')[0]));
     const plan = ['.ci', 'catalogs', 'gateway', 'log', 'plugins', 'test', 'tools'];
     assert.deepEqual([...folders].sort(), plan);
   });
 
-  it('names no path of a machine', () => {
+  it('contains no path of a machine', () => {
     const paths = /(?<![\w.)\]}-])\/(?:work(?![\w-])|home\/|root\/|Users\/)|\b[A-Z]:\\Users\\/;
     assert.deepEqual(linesWith(files, paths), []);
   });
 
-  it('leaves nothing for later', () => {
+  it('contains no marks of unfinished work', () => {
     const marks = new RegExp(`\\b(?:${['TO' + 'DO', 'FIX' + 'ME', 'X' + 'XX'].join('|')})\\b`);
     assert.deepEqual(linesWith(sources, marks), []);
   });
 
-  it('says at the head of each file what it is', () => {
+  it('describes each file in a first comment', () => {
     const headless = sources.filter((file) => {
       const [first = '', second = ''] = read(file).split('\n', 2);
       return !/^(?:\/\/|\/\*\*?)/.test(first.startsWith('#!') ? second : first);
@@ -84,7 +86,7 @@ describe('the house (skipped outside a git clone)', () => {
     assert.deepEqual(headless, []);
   });
 
-  it('loads the clients of PostgreSQL, S3 and OpenTelemetry only when they are asked for', () => {
+  it('imports the clients of PostgreSQL, S3 and OpenTelemetry dynamically', () => {
     const eager = /^import (?!type\b).* from '(?:pg|@aws-sdk\/|@opentelemetry\/)/;
     const shipped = sources.filter((file) => /^(?:log|gateway|plugins|tools)\//.test(file));
     assert.deepEqual(linesWith(shipped, eager), []);
@@ -99,7 +101,7 @@ describe('the house (skipped outside a git clone)', () => {
     );
   });
 
-  it('names files in kebab-case and for the thing', () => {
+  it('has file names in kebab-case that name a concept', () => {
     const misnamed = sources.filter((file) => {
       const name = basename(file).replace(/(?:\.test)?(?:\.d)?\.ts$/, '');
       return !/^[a-z0-9]+(?:-[a-z0-9]+)*$/.test(name) || vague.test(name);
@@ -107,7 +109,7 @@ describe('the house (skipped outside a git clone)', () => {
     assert.deepEqual(misnamed, []);
   });
 
-  it('imports at run time only what an installed package brings', () => {
+  it('imports at run time only packages in its dependencies', () => {
     const missing = [];
     for (const file of sources.filter((f) => /^(?:log|plugins|gateway)\//.test(f))) {
       for (const specifier of runtimeImports(file)) {
@@ -122,7 +124,7 @@ describe('the house (skipped outside a git clone)', () => {
   it('names no plugin in the gateway', () => {
     const plugins = new Set(files.flatMap((file) => /^plugins\/([^/]+)\//.exec(file)?.[1] ?? []));
     plugins.delete('contract');
-    // Entry types named astl are the core's own.
+    // The core has entry types that begin with astl.
     const types = [...plugins].filter((name) => name !== 'astl').join('|');
     const routes = [...plugins].join('|');
     const named = new RegExp(
@@ -142,7 +144,7 @@ describe('the house (skipped outside a git clone)', () => {
     assert.deepEqual([...new Set(imported)].sort(), ['PLUGINS', 'catalogUrl', 'readCatalog']);
   });
 
-  it('keeps node out of everything that the verifiers reach', async () => {
+  it('imports no Node.js module in the verifiers, which run in browsers', async () => {
     const { files: reached, bare } = reach('plugins/verifiers.ts');
     assert.deepEqual(
       [...bare].filter((specifier) => specifier.startsWith('node:')),
@@ -179,7 +181,7 @@ describe('the house (skipped outside a git clone)', () => {
           .filter((target) => product.includes(target)),
       ]),
     );
-    // A file is on no circle once everything that it imports is on none: what is left at the end is.
+    // Repeatedly removes files that import only removed files; the rest are on a circle or import one that is.
     for (let before = -1; before !== imports.size;) {
       before = imports.size;
       for (const [file, targets] of imports)
@@ -202,7 +204,7 @@ describe('the house (skipped outside a git clone)', () => {
     assert.deepEqual(broken, []);
   });
 
-  it('carries the license it names', () => {
+  it('contains the license that package.json names', () => {
     assert.equal(manifest.license, 'Apache-2.0');
     const license = read('LICENSE');
     assert.match(license, /Apache License\s+Version 2\.0, January 2004/);
@@ -225,12 +227,12 @@ describe('the build (skipped until `npm run build` has made dist/)', () => {
     if (!existsSync(join(root, 'dist'))) this.skip();
   });
 
-  it('has a file, and its types, behind every export', () => {
+  it('has a file and types for each export', () => {
     const doors = Object.entries(manifest.exports).map(([door, target]) => ({
       name: manifest.name + door.slice(1),
       ...(typeof target === 'string' ? { default: target, types: target } : target),
     }));
-    // Asked of a process of its own: the loader of the tests finds sources by the paths of tsconfig.json.
+    // In a separate process, because the loader of the tests resolves to sources by the paths of tsconfig.json.
     const names = JSON.stringify(doors.map(({ name }) => name));
     const program = `console.log(JSON.stringify(${names}.map((name) => require.resolve(name))))`;
     const env = { PATH: process.env['PATH'] };
@@ -240,7 +242,7 @@ describe('the build (skipped until `npm run build` has made dist/)', () => {
     for (const { types } of doors) assert.ok(existsSync(join(root, types)), types);
   });
 
-  it('has commands that a shell can run', () => {
+  it('has executable commands', () => {
     for (const path of Object.values(manifest.bin)) {
       accessSync(join(root, path), constants.X_OK);
       assert.match(read(path), /^#!\/usr\/bin\/env node\n/);

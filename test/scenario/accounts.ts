@@ -1,5 +1,5 @@
-// What the log of the month says, counted from its entries alone: what each tenant owes, which layers appended, and
-// whether a monitor and fsck accept it.
+// The accounts of the month, computed from the entries of the log alone: what each tenant owes and which layers
+// appended; also whether a monitor and fsck accept the log.
 
 import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -17,14 +17,14 @@ import { POLICY } from '../plugins/gate/asking.ts';
 
 export const HOUR_MS = 3_600_000;
 export const DAY_MS = 24 * HOUR_MS;
-/** A Monday. The scenes go on into April, so that March is closed when its invoice is made. */
+/** A Monday. The scenes continue into April, so that March is over when its invoice is made. */
 export const FIRST_DAY_MS = Date.UTC(2026, 2, 2, 9);
 export const MONTH = '2026-03';
 export const DAYS = 40;
-/** A message that the classifier calls a violation. */
+/** A message that the classifier marks as a violation. */
 export const VIOLATION = 'We do not hire people over 50.';
 
-/** The policy of the carrier's gate: that of the gate's tests, and the act that needs a receipt. */
+/** The policy of the gate of the carrier: that of the tests of the gate, and the act that requires a receipt. */
 export const MONTH_POLICY = {
   ...POLICY,
   rules: [
@@ -37,7 +37,7 @@ export const MONTH_POLICY = {
 export const microSum = (amounts: readonly string[]): bigint =>
   amounts.reduce((sum, amount) => sum + parseDecimal(amount, MICRO), 0n);
 
-/** What a tenant owes for a month, in micro-USD, as the entries of the log say. */
+/** What a tenant owes for a month in micro-USD, by the entries of the log. */
 type Owed = Readonly<Record<'tolls' | 'fees' | 'credits', bigint>>;
 
 /** The entries of a log as objects. */
@@ -48,8 +48,8 @@ function* entriesOf(log: Log): Generator<Body> {
 }
 
 /**
- * What the tenants owe, by `tenant_ref` and month, and the `tenant_ref` that published the manifests. The only grant of
- * credits is that of this tenant; from then on it covers all tolls.
+ * What each tenant owes, by `tenant_ref` and month, and the `tenant_ref` that published the manifests. Only this
+ * tenant was granted credits; after the grant they pay all its tolls.
  */
 function owedByMonth(log: Log): { owed: ReadonlyMap<string, Owed>; tenant_ref: string } {
   const owed = new Map<string, Owed>();
@@ -65,7 +65,7 @@ function owedByMonth(log: Log): { owed: ReadonlyMap<string, Owed>; tenant_ref: s
     const cleared = BigInt(entry.cleared_micro_usd ?? 0);
     owed.set(name, {
       tolls: tolls + toll,
-      // 2 basis points of what was cleared, and the fees of obligations that fired.
+      // 2 basis points of the cleared amounts, and the fees of fired obligations.
       fees: fees + (cleared * 2n) / 10_000n + BigInt(entry.owed_fee_micro_usd ?? 0),
       credits: credits + (granted ? toll : 0n),
     });
@@ -73,12 +73,12 @@ function owedByMonth(log: Log): { owed: ReadonlyMap<string, Owed>; tenant_ref: s
   return { owed, tenant_ref };
 }
 
-/** The first parts of the types in a log: the layers that have appended. */
+/** The first parts of the types in a log, which are the layers that have appended. */
 export function layersIn(log: Log): ReadonlySet<string> {
   return new Set([...entriesOf(log)].map(({ type = '' }) => type.slice(0, type.indexOf('.'))));
 }
 
-/** Checks the published logs by `actlog monitor`, and their databases by fsck. Stops the service in between. */
+/** Checks the published logs with `actlog monitor`, and their databases with fsck. Stops the service in between. */
 export async function accepted(running: Running): Promise<void> {
   const state = await mkdtemp(join(tmpdir(), 'actlog-month-'));
   try {
@@ -95,7 +95,7 @@ export async function accepted(running: Running): Promise<void> {
   }
 }
 
-/** Checks that the invoices of both months say what the entries of the log say. */
+/** Checks that the invoices of both months agree with the entries of the log. */
 export async function assertOwed(
   log: Log,
   invoiceOf: (month: string) => Promise<Body>,

@@ -1,6 +1,6 @@
-// A month of one carrier, two insured entities, one agent and one auditor through every layer, on a clock that starts on
-// 2 March 2026: what the carrier is invoiced adds up with the log, and monitor and fsck accept the log at the end.
-// gateway/API.md §6 to §12.
+// A month of one carrier, two insured entities, one agent and one auditor through every layer, with a clock that
+// starts on 2 March 2026. At the end the invoices of the carrier agree with the log, and monitor and fsck accept the
+// log. gateway/API.md §6 to §12.
 
 import assert from 'node:assert/strict';
 import { createHash, generateKeyPairSync } from 'node:crypto';
@@ -58,7 +58,7 @@ describe('a month of a carrier, its insured, an agent and an auditor', function 
   const done = async (path: string, body: object, key = carrier, wait = false): Promise<Body> =>
     ok(await post(path, body, key, wait));
   const code = ({ status, json }: Answer): unknown[] => [status, json.error?.code];
-  /** Lets the clock reach a day of the month. */
+  /** Advances the clock to a day of the month. */
   const toDay = (day: number): void => {
     const { clock } = running;
     clock.pass(Math.max(0, began_ms + day * DAY_MS - clock.wall()));
@@ -70,7 +70,7 @@ describe('a month of a carrier, its insured, an agent and an auditor', function 
     });
   const invoiceOf = async (month: string): Promise<Body> =>
     ok(await running.get(`/api/v1/clearing/invoices/${month}`, { key: carrier }));
-  /** What the offline verifier finds of a document, with the kit that the auditor fetched. */
+  /** The finding of the offline verifier for a document, with the kit that the auditor fetched. */
   const checked = async (document: Body) => {
     const kit = ok(await running.get('/export/offline-verify-kit.json'));
     const trust = trustFromKit(kit, running.gateway.logs.live.origin);
@@ -87,7 +87,7 @@ describe('a month of a carrier, its insured, an agent and an auditor', function 
     return [said, reasons];
   };
 
-  it('day 1: declares two entities and enrolls whom it insures', async () => {
+  it('day 1: the carrier declares two entities and enrolls its insured', async () => {
     for (const entity of ['acme', 'beta']) {
       const heartbeat_interval_ms = 2 * DAY_MS;
       await done('/api/v1/astl/publish', { entity, surfaces: [SURFACE], heartbeat_interval_ms });
@@ -105,13 +105,13 @@ describe('a month of a carrier, its insured, an agent and an auditor', function 
       );
     }
     await done(`${GATE}/policy`, MONTH_POLICY, operator);
-    // The platform fee includes two mandates here: the third one is charged.
+    // The platform fee includes two mandates here; the third one is charged.
     const third = await done('/carrier/v1/enroll', { company: 'Gamma Hire' });
     assert.match(third.entity, /^insured:[0-9a-f]{32}$/);
     assert.deepEqual([third.receipt.toll, third.receipt.toll_micro_usd], ['mandate_overage', 3e6]);
   });
 
-  it('day 1: a broker is tracked, and an issuer is listed beside the rankings', async () => {
+  it('day 1: a broker is tracked, and an issuer is listed next to the rankings', async () => {
     const { slug } = await done('/api/v1/relay/enroll', { partner: 'Acme Brokers' });
     const link = `${running.url}/go/${String(slug)}/verify`;
     assert.equal((await fetch(link, { redirect: 'manual' })).status, 302);
@@ -125,10 +125,13 @@ describe('a month of a carrier, its insured, an agent and an auditor', function 
       [9, [['acme.example', null]]],
     );
     const { claimed_grade, grade, live_sample } = board.operator;
-    assert.ok([claimed_grade, live_sample.grade].sort().at(-1) === grade, 'the worse of the two');
+    assert.ok(
+      [claimed_grade, live_sample.grade].sort().at(-1) === grade,
+      'the worse of the two grades',
+    );
   });
 
-  it('day 2: the agent acts for both, and must say for which', async () => {
+  it('day 2: the agent acts for both entities, and must name one of them', async () => {
     toDay(2);
     assert.deepEqual(code(await act(undefined)), [400, 'parameter_missing']);
     for (const entity of ['acme', 'beta']) ok(await act(entity));
@@ -145,7 +148,7 @@ describe('a month of a carrier, its insured, an agent and an auditor', function 
     assert.deepEqual([checked.valid, checked.in_force], [true, true]);
   });
 
-  it('day 4: the agents of an orchestration share what they earned, and what went wrong', async () => {
+  it('day 4: the agents of an orchestration share earnings and liability', async () => {
     toDay(4);
     const graph = {
       nodes: [{ id: 'plan' }, { id: 'screen' }, { id: 'bind' }],
@@ -184,7 +187,7 @@ describe('a month of a carrier, its insured, an agent and an auditor', function 
     assert.equal(partialSuccess, undefined, 'no span of the agent is refused');
   });
 
-  it('day 5: a violation of one insured blocks this one and no other', async () => {
+  it('day 5: a violation of one insured blocks only this one', async () => {
     toDay(5);
     const finding = ok(await act('acme', VIOLATION));
     assert.equal(finding.classification, 'VIOLATION');
@@ -194,7 +197,7 @@ describe('a month of a carrier, its insured, an agent and an auditor', function 
     assert.deepEqual(await decision('beta-lending'), ['ALLOW', []]);
   });
 
-  it('day 6: what the agent did not do is recorded, and priced as a negative act', async () => {
+  it('day 6: an act not done is recorded, and priced as a negative act', async () => {
     toDay(6);
     const withheld = {
       ...{ action_not_taken: 'a rejection', decision_reason: 'no reviewer', session_id: SESSION },
@@ -242,7 +245,7 @@ describe('a month of a carrier, its insured, an agent and an auditor', function 
     const looked = ok(
       await running.get(`/receipt/lookup?entry_id=${String(entry_id)}`, { key: carrier }),
     );
-    assert.equal(looked.checks.signature_valid, true, 'what was erased is no part of the entry');
+    assert.equal(looked.checks.signature_valid, true, 'the entry does not contain the erased text');
     assert.equal(looked.receipt.disclosures.message.erased, true);
   });
 
@@ -288,19 +291,15 @@ describe('a month of a carrier, its insured, an agent and an auditor', function 
       ...{ action_type: 'payment.release', agent_id: 'agent:payer', currency: 'USDC' },
       ...{ scope: preimage.scope, timestamp_ms: preimage.timestamp_ms, amount_atomic: 500 },
     });
-    assert.equal(
-      twin.action_ref,
-      released.action_ref,
-      'the payment is of the act that was permitted',
-    );
+    assert.equal(twin.action_ref, released.action_ref, 'the payment is of the permitted act');
     const shown = ok(await running.get(`/tcb/twin/${String(twin.entry_id)}`));
     assert.deepEqual([shown.valid, shown.decision_linked], [true, true]);
-    // What is cleared pays basis points: 2 of 5,000 USDC.
+    // 2 basis points of the cleared amount, 5,000 USDC.
     const large = { payment_hash: 'cd'.repeat(32), amount_atomic: '5000000000', entity: 'beta' };
     await done('/api/v1/bind-payment', { ...large, currency: 'USDC', session_id: SESSION });
   });
 
-  it('day 10: an act that cannot be undone needs a receipt, once', async () => {
+  it('day 10: an irreversible act requires a receipt, which can be used once', async () => {
     toDay(10);
     const path = '/api/v1/require-receipt/act';
     const body = { reference: 'order-4711' };
@@ -316,7 +315,7 @@ describe('a month of a carrier, its insured, an agent and an auditor', function 
     assert.deepEqual(code(twice), [409, 'permit_used']);
   });
 
-  it('day 11: the foundry seals, attests, holds binds and runs from act to settlement', async () => {
+  it('day 11: the foundry seals, attests, places binds on hold and runs from act to settlement', async () => {
     toDay(11);
     const completion = await done('/api/v1/inference/chat/completions', {
       ...{ model: 'svc-seal-1', session_id: 'chat' },
@@ -361,7 +360,7 @@ describe('a month of a carrier, its insured, an agent and an auditor', function 
     assert.deepEqual(parity, { supply_before: '10', supply_after: '6', holds: true });
   });
 
-  it('day 12: a session is silent, as far as its proof reaches', async () => {
+  it('day 12: a session is silent up to the end of its proof', async () => {
     toDay(12);
     const body = { session_id: SESSION, context: 'no interview was held' };
     const { silence, receipt } = await done('/silence-receipt', body);
@@ -371,7 +370,7 @@ describe('a month of a carrier, its insured, an agent and an auditor', function 
     const later = await running.get(`/silence-receipt/${String(receipt.entry_id)}`, { headers });
     const { covered_to_ms, window_to_ms, coverage } = ok(later).silence;
     assert.equal(covered_to_ms, window_to_ms);
-    assert.equal(coverage, 'UNDERSAMPLED', 'heartbeats were promised and none came');
+    assert.equal(coverage, 'UNDERSAMPLED', 'heartbeats were declared but none came');
   });
 
   it('day 13: another tenant has many findings of one rule', async () => {
@@ -429,7 +428,7 @@ describe('a month of a carrier, its insured, an agent and an auditor', function 
     assert.deepEqual(
       data.filter(({ acts }: Body) => acts < 10),
       [],
-      'ten acts are the least that is shown',
+      'no sum below ten acts is shown',
     );
   });
 
@@ -445,7 +444,7 @@ describe('a month of a carrier, its insured, an agent and an auditor', function 
     ok(await act('beta'));
   });
 
-  it('day 21 to 30: the article 73 clock of an incident runs until it is reported', async () => {
+  it('day 21 to 30: the Article 73 clock of an incident runs until the incident is reported', async () => {
     toDay(21);
     const seal = (body: object) =>
       done('/compliance/eu-ai-act/article-12/seal', { session_id: SESSION, ...body });
@@ -467,7 +466,7 @@ describe('a month of a carrier, its insured, an agent and an auditor', function 
     assert.equal((await clocks()).data[0].state, 'reported');
   });
 
-  it('day 30: reports and exports say of the month what its entries evidence', async () => {
+  it('day 30: reports and exports state what the entries of the month evidence', async () => {
     toDay(30);
     await done('/compliance/eu-ai-act/article-12/seal', {
       ...{ session_id: SESSION, event_type: 'human_verification' },
@@ -517,7 +516,7 @@ describe('a month of a carrier, its insured, an agent and an auditor', function 
     );
   });
 
-  it('day 31: a human resolves the finding, and a fresh act lets the insured bind again', async () => {
+  it('day 31: a human resolves the finding, and after a new act the insured can bind again', async () => {
     toDay(31);
     const body = { outcome: 'remediated', reason: 'the agent was retrained' };
     const resolved = await done(`/carrier/v1/findings/${finding_id}/resolve`, body, operator);
@@ -532,7 +531,7 @@ describe('a month of a carrier, its insured, an agent and an auditor', function 
     assert.deepEqual(await decision('acme-staffing'), ['ALLOW', []]);
   });
 
-  it('owes what the log says, to the micro-USD', async () => {
+  it('owes what the entries of the log say, to the micro-USD', async () => {
     const { tenant_id } = ok(await running.get('/api/v1/me', { key: carrier }));
     assert.equal(tenant_id, 'insurer');
     const log = running.gateway.logs.live;
@@ -561,7 +560,7 @@ describe('a month of a carrier, its insured, an agent and an auditor', function 
     assert.equal(latest.window.week, closed.closed.live.at(-1));
   });
 
-  it('gives the carrier an invoice that verifies offline', async () => {
+  it('gives the carrier an invoice that is valid offline', async () => {
     const invoice = await invoiceOf(MONTH);
     assert.equal(invoice.status, 'closed');
     assert.deepEqual(
@@ -574,13 +573,13 @@ describe('a month of a carrier, its insured, an agent and an auditor', function 
     assert.equal((await checked(forged)).valid, false);
   });
 
-  it('had every layer that appends in the log', async () => {
+  it('has entries of every layer that appends', async () => {
     const log = running.gateway.logs.live;
     const types = layersIn(log);
     const appending = PLUGINS.filter(({ types: brought }) => brought.length > 0);
     const silent = appending.map(({ name }) => name).filter((name) => !types.has(name));
     assert.deepEqual(silent, []);
-    // Those that append nothing of their own read what the others left.
+    // The others append nothing and read the entries of other layers.
     const reading = ['/api/v1/stack/catalog', '/signal/signal-catalog.json', '/api/v1/nap/catalog'];
     for (const path of reading) ok(await running.get(path));
   });

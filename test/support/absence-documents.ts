@@ -1,4 +1,4 @@
-// Absence documents about forged logs, and what a test says of them.
+// Absence documents for forged logs, and what a verifier proves from them.
 
 import assert from 'node:assert/strict';
 import { native } from '../../log/crypto/native.ts';
@@ -9,19 +9,19 @@ import type { AbsenceResult, Question, Trust } from '../../log/verify.ts';
 import { CHECKPOINT_KEY, ENTITY, RECEIPT_KEY, START_MS } from './forge.ts';
 import type { Forge } from './forge.ts';
 
-/** The attempt surface of the forge's usual act. */
+/** The surface of the usual act of the forge. */
 export const SURFACE = ['surface', ENTITY, 'policy_bind'];
-/** The chain of its manifests. */
+/** The chain of the manifests of its entity. */
 export const MANIFEST = ['manifest', ENTITY];
 
-/** Trust in the log that the forge writes, without a witness policy. */
+/** Trust in the log of the forge, without a witness policy. */
 export const trust: Trust = {
   origin: 'log.example/log/live/1',
   vkey: formatVkey(native, 'log.example/log/live/1', 1, CHECKPOINT_KEY.publicKey),
   keys: [{ kid: RECEIPT_KEY.kid, jwk: RECEIPT_KEY.jwk }],
 };
 
-/** A predicate for assert.throws: a refused document whose reason fits. */
+/** A predicate for assert.throws: the document is refused for a reason that matches. */
 export const refusal =
   (pattern: RegExp) =>
   (error: unknown): boolean =>
@@ -31,7 +31,7 @@ export const refusal =
 export const questionOf = (document: JsonObject): Question =>
   document['question'] as unknown as Question;
 
-/** A document about a forged log as it stands, with the map's proof unless another is given. */
+/** A document about a forged log in its present state, with the map proof of the log unless another is given. */
 export function documentOf(
   log: Forge,
   question: Question,
@@ -47,7 +47,7 @@ export function documentOf(
   };
 }
 
-/** What a document proves, long after the log was written. */
+/** The result of a document, long after the log was written. */
 export function check(
   document: JsonObject,
   change: Partial<Trust> = {},
@@ -56,7 +56,7 @@ export function check(
   return checkAsked(document, questionOf(document), change, now_ms);
 }
 
-/** What a document proves of a question that the caller puts in words of its own. */
+/** The result of a document for another question of the caller. */
 export function checkAsked(
   document: JsonObject,
   question: Question,
@@ -66,7 +66,7 @@ export function checkAsked(
   return verifyAbsence(document, question, { ...trust, ...change }, { suite: native, now_ms });
 }
 
-/** The document is refused for this reason. */
+/** Asserts that the document is refused for this reason. */
 export function refuses(document: JsonObject, pattern: RegExp, change: Partial<Trust> = {}): void {
   assert.throws(() => check(document, change), refusal(pattern));
 }

@@ -1,4 +1,4 @@
-// The absence vectors (test/vectors/absence.json): a whole log, documents of every verdict, refusals.
+// The absence vectors (test/vectors/absence.json): a whole log, documents of every verdict, and invalid documents.
 
 import { readFileSync } from 'node:fs';
 import { native } from '../../log/crypto/native.ts';
@@ -17,11 +17,11 @@ interface VectorRefusal {
   readonly name: string;
   readonly question: Question;
   readonly doc?: JsonObject;
-  /** Where the fault is one of the text. */
+  /** Set if the fault is in the text. */
   readonly text?: string;
 }
 
-/** The file as it stands. */
+/** The content of the file. */
 export const vectors = JSON.parse(
   readFileSync(new URL('../vectors/absence.json', import.meta.url), 'utf8'),
 ) as {
@@ -46,7 +46,7 @@ export const vectors = JSON.parse(
 
 const { kty, crv, x } = vectors.jwk;
 
-/** What the documents are checked with: two of the two witnesses. */
+/** The trust for these documents: the policy demands both witnesses. */
 export const vectorTrust: Trust = {
   origin: vectors.origin,
   vkey: vectors.vkey,

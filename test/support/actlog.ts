@@ -1,4 +1,4 @@
-// Runs the command line as a process of its own, as a user would: built, when the build is as new as the source.
+// Runs the command line as a child process: the build if it is as new as the sources, otherwise the sources.
 
 import { spawn } from 'node:child_process';
 import { programOf } from '../../tools/bench/program.ts';
@@ -6,12 +6,12 @@ import type { Body } from './body.ts';
 
 const program = programOf('tools/actlog');
 
-/** What node is given to run it. */
+/** The arguments of node that run it. */
 export const ACTLOG = program.args;
-/** Whether that is the build. */
+/** Whether they run the build. */
 export const BUILT = program.built;
 
-/** What a run left. */
+/** The result of a run. */
 export interface Ran {
   readonly code: number | null;
   readonly stdout: string;
@@ -20,14 +20,14 @@ export interface Ran {
   readonly json: Body;
 }
 
-/** How it is run. */
+/** Options of a run. */
 export interface RunOptions {
   readonly stdin?: string;
   readonly env?: Readonly<Record<string, string>>;
   readonly cwd?: string;
 }
 
-/** Runs to the end. Settings of the caller's environment do not reach it. */
+/** Runs to the end, without the environment variables of the caller that are settings. */
 export function actlog(args: readonly string[], options: RunOptions = {}): Promise<Ran> {
   const child = start(args, options);
   return new Promise((resolve, reject) => {
@@ -43,7 +43,7 @@ export function actlog(args: readonly string[], options: RunOptions = {}): Promi
   });
 }
 
-/** Starts it and leaves it running; the caller reads and ends it. */
+/** Starts it; the caller reads its output and ends it. */
 export function start(args: readonly string[], { env = {}, cwd }: RunOptions = {}) {
   const { PATH = '', HOME = '', XDG_STATE_HOME = '', NODE_V8_COVERAGE } = process.env;
   const kept = {

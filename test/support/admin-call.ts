@@ -1,11 +1,11 @@
-// One verb of administration on a data folder, with the settings of an environment.
+// Runs an operator command on a data folder, with the settings of an environment.
 
 import { readConfig } from '../../gateway/config.ts';
 import type { AdminArgs } from '../../gateway/tenants/admin.ts';
 import { adminCall as call } from '../../gateway/tenants/admin-call.ts';
 import type { Json } from '../../plugins/contract/index.ts';
 
-/** What the server that holds the folder, or the folder itself, answers. */
+/** The answer of the server that holds the folder, or of the command on the folder itself. */
 export const adminCall = async (
   data: string,
   verb: string,

@@ -1,4 +1,4 @@
-// Breaks the rules of a log one at a time, and says in which test file each of them is broken.
+// Breaks the rules of a log one at a time, and records which test file breaks which rule.
 
 import assert from 'node:assert/strict';
 import { native } from '../../log/crypto/native.ts';
@@ -8,13 +8,13 @@ import { Replay, Violation } from '../../log/replay/replay.ts';
 import type { Rule } from '../../log/replay/replay.ts';
 import { ACT, Forge, name43, seedKey } from './forge.ts';
 
-/** Writes entries of which the last one breaks a rule. */
+/** Writes entries, the last of which breaks a rule. */
 export type Break = (log: Forge) => void;
 
-/** A rule, how it is broken, and the entries that break it after the usual log of six. */
+/** A rule, a description of the breach, and the entries that break it after the six of the usual log. */
 export type Case = readonly [Rule, string, Break];
 
-/** The test file in test/log/replay that breaks a rule; the compiler sees that none is left out. */
+/** The test file in test/log/replay that breaks a rule; the compiler checks that no rule is left out. */
 const FILE_OF: Readonly<Record<Rule, string>> = {
   entry_size: 'text-rules',
   entry_json: 'text-rules',
@@ -68,14 +68,14 @@ const FILE_OF: Readonly<Record<Rule, string>> = {
 /** A second tenant. */
 export const OTHER = name43(2).slice(0, 22);
 
-/** An act with these members over the usual ones. */
+/** An act with these members added to the usual ones. */
 export const act =
   (members: JsonObject): Break =>
   (log) => {
     log.add('gate.decision.v1', { ...ACT, ...members });
   };
 
-/** An act whose finished statement is changed before it is signed. */
+/** An act whose complete statement is changed before it is signed. */
 export const bent =
   (statement: Readonly<Record<string, Json | undefined>>): Break =>
   (log) => {
@@ -89,12 +89,12 @@ export const garbled =
     log.add('gate.decision.v1', ACT, { text });
   };
 
-/** Declares the status of the key of this seed. */
+/** Declares the status of the key with this seed. */
 export function keyEntry(log: Forge, byte: number, status: string): void {
   log.add('log.key.v1', { key: seedKey(byte).jwk as unknown as JsonObject, status });
 }
 
-/** A new key in force and the old one retired. */
+/** Rotates to a new key and retires the old one. */
 export function rotate(log: Forge, byte: number): void {
   const old = log.key;
   keyEntry(log, byte, 'active');
@@ -102,7 +102,7 @@ export function rotate(log: Forge, byte: number): void {
   log.add('log.key.v1', { key: old.jwk as unknown as JsonObject, status: 'retired' });
 }
 
-/** Replays all entries: the last one must break the rule, be shown, and leave no trace. */
+/** Replays all entries: the last one must break the rule, be in the violation, and not change the state. */
 export function refuses(log: Forge, rule: Rule, replay = new Replay({ suite: native })): void {
   const last = log.texts.at(-1) ?? '';
   for (const text of log.texts.slice(0, -1)) replay.add(text);
@@ -117,10 +117,10 @@ export function refuses(log: Forge, rule: Rule, replay = new Replay({ suite: nat
       return true;
     },
   );
-  assert.deepEqual(replay.state(), before, 'a refused entry leaves no trace');
+  assert.deepEqual(replay.state(), before, 'a refused entry does not change the state');
 }
 
-/** The tests of one file: each case, and that the file breaks all the rules that are its own. */
+/** The tests of one file: each case, and that the file breaks every rule assigned to it. */
 export function breaksRules(
   file: string,
   cases: readonly Case[],
@@ -134,7 +134,7 @@ export function breaksRules(
     });
   }
 
-  it('breaks all the rules of this file', () => {
+  it('breaks every rule assigned to this file', () => {
     const broken = new Set([...cases.map(([rule]) => rule), ...elsewhere]);
     assert.deepEqual(
       RULES.filter((rule) => FILE_OF[rule] === file && !broken.has(rule)),

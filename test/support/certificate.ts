@@ -1,10 +1,10 @@
-// A self-signed certificate for an address, made when it is asked for, so that none lies about and runs out. The few
-// members that a TLS client looks at, in DER. RFC 5280 §4.1; RFC 8410.
+// A self-signed certificate for an address, made at run time so that no stored one can expire. It has only the
+// members that a TLS client reads, in DER. RFC 5280 §4.1; RFC 8410.
 
 import { generateKeyPairSync, randomBytes, sign } from 'node:crypto';
 import { isIPv4 } from 'node:net';
 
-/** What a TLS server is started with, in PEM. */
+/** Options of a TLS server, in PEM. */
 export interface Certificate {
   readonly key: string;
   readonly cert: string;
@@ -26,13 +26,13 @@ const sequence = (...parts: readonly Uint8Array[]): Buffer => der(0x30, ...parts
 const oid = (hex: string): Buffer => der(0x06, Buffer.from(hex, 'hex'));
 const bits = (bytes: Uint8Array): Buffer => der(0x03, Buffer.of(0), bytes);
 
-/** RFC 5280 §4.1.2.5.1, two digits of the year. */
+/** RFC 5280 §4.1.2.5.1, with a two-digit year. */
 const utcTime = (ms: number): Buffer => {
   const digits = new Date(ms).toISOString().replaceAll(/[-:T]|\.\d+/g, '');
   return der(0x17, Buffer.from(digits.slice(2)));
 };
 
-/** A certificate for an IPv4 address, from yesterday to tomorrow, signed by itself. */
+/** A self-signed certificate for an IPv4 address, valid from yesterday to tomorrow. */
 export function selfSigned(address: string): Certificate {
   if (!isIPv4(address)) throw new Error(`${address} is no IPv4 address`);
   const { privateKey, publicKey } = generateKeyPairSync('ed25519');
@@ -40,7 +40,7 @@ export function selfSigned(address: string): Certificate {
   const name = sequence(
     der(0x31, sequence(oid(COMMON_NAME), der(0x0c, Buffer.from('actlog test')))),
   );
-  // Positive and without a leading zero, whatever the bytes are.
+  // Positive and without a leading zero, for any bytes.
   const serial = Buffer.concat([Buffer.of(0x40), randomBytes(8)]);
   const ip = der(0x87, Buffer.from(address.split('.').map(Number)));
   const extension = sequence(oid(ALT_NAME), der(0x04, sequence(ip)));

@@ -1,6 +1,6 @@
-// A TypeScript module of the tests that runs as a process of its own. If the build is as new as the source, esbuild
-// joins the module and what it imports below test/ into one file, which imports the rest from the build. Such a process
-// starts in a third of the time that tsx needs to transpile everything. Without a build, tsx does that.
+// Runs a TypeScript module of the tests as a child process. If the build is as new as the sources, esbuild bundles
+// the module and its imports below test/ into one file, which imports the rest from the build; that starts in a third
+// of the time that tsx needs to transpile everything. Without a build, tsx is used.
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -13,14 +13,15 @@ import { BUILT } from './actlog.ts';
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const tests = join(root, 'test') + sep;
 
-/** The files that `moduleOf` has made, by their modules. */
+/** The bundles that `moduleOf` has made, by module. */
 const made = new Map<string, Promise<string>>();
 let folder: string | undefined;
 
 /**
- * The arguments for `process.execPath` that run a module of the tests; its own arguments come after them.
+ * The arguments for `process.execPath` that run a module of the tests; the arguments of the module come after them.
  *
- * @param module its URL. Neither it nor what it imports below test/ may use `import.meta`, which is of the joined file.
+ * @param module its URL. Neither it nor its imports below test/ may use `import.meta`, which would be that of the
+ * bundle.
  */
 export async function childArgs(module: URL): Promise<readonly string[]> {
   const path = await moduleOf(module);
@@ -28,7 +29,8 @@ export async function childArgs(module: URL): Promise<readonly string[]> {
 }
 
 /**
- * The arguments that load a module of the tests before the program. They may stand in NODE_OPTIONS: none has a space.
+ * The arguments that load a module of the tests before the program. None contains a space, so they can be in
+ * NODE_OPTIONS.
  *
  * @param module as for `childArgs`
  */
@@ -66,7 +68,7 @@ async function joined(source: string): Promise<string> {
   return outfile;
 }
 
-/** Leaves imports of the source and of packages out of the joined file, with their full addresses. */
+/** Keeps imports of the sources and of packages out of the bundle, with absolute URLs. */
 const fromBuild: Plugin = {
   name: 'from-build',
   setup({ onResolve }) {

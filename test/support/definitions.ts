@@ -1,4 +1,4 @@
-// The trees by their recursive definitions: slow, and independent of what is tested.
+// The trees by their recursive definitions: slow, and independent of the code under test.
 
 import { native } from '../../log/crypto/native.ts';
 import { concat, u8 } from '../../log/encoding/bytes.ts';
@@ -18,7 +18,7 @@ export const mapLeaf = (skey: Uint8Array, vhash: Uint8Array): Uint8Array =>
 export const mapNode = (left: Uint8Array, right: Uint8Array): Uint8Array =>
   native.sha256(concat(u8(3), left, right));
 
-/** By the words of the format, not by the code under test: the d-th binary digit, most significant first. */
+/** The d-th binary digit, most significant first, as the format defines it. */
 function bit(key: Uint8Array, d: number): number {
   const byte = key[Math.floor(d / 8)] ?? 0;
   return Number(byte.toString(2).padStart(8, '0')[d % 8]);
@@ -36,7 +36,7 @@ export function mapHash(leaves: readonly HashedLeaf[], d: number): Uint8Array {
   return mapNode(mapHash(side(leaves, d, 0), d + 1), mapHash(side(leaves, d, 1), d + 1));
 }
 
-/** The siblings of a slot from the root down, null where one is the empty map, and the leaf that stands in it. */
+/** The siblings of a slot from the root down, null for an empty map, and the leaf in the slot. */
 export function mapPath<L extends HashedLeaf>(
   all: readonly L[],
   skey: Uint8Array,

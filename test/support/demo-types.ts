@@ -1,4 +1,4 @@
-// Entry types of a made-up plugin, for tests of the log: an act with a chain of its own, and a count.
+// Entry types of a plugin for tests of the log: an act with its own chain, and a count.
 
 import type { EntryType } from '../../log/index.ts';
 

@@ -1,8 +1,8 @@
 // Variables of the environment that a test sets.
 
 /**
- * Sets variables, and returns a function that restores those that had another value. `process.env` itself must not be
- * replaced: a plain object in its place no longer reaches the environment that Node.js reads, such as TMPDIR.
+ * Sets variables, and returns a function that restores the previous values. Replacing `process.env` itself would not
+ * work: a plain object does not set the environment that Node.js reads, such as TMPDIR.
  */
 export function setEnvironment(variables: Readonly<Record<string, string>>): () => void {
   const before = Object.keys(variables).map((name) => [name, process.env[name]] as const);

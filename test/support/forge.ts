@@ -1,5 +1,5 @@
-// Writes logs for tests: honest by default, and broken in exactly the way a test asks for.
-// Only here: it signs whatever it is told. The head map is the recursive definition of log/FORMAT.md §4.
+// Writes logs for tests: correct by default, and broken exactly as a test requests. For tests only: it signs
+// anything. The head map is the recursive definition of log/FORMAT.md §4.
 
 import { native } from '../../log/crypto/native.ts';
 import { toBase64, toBase64Url, toHex, utf8 } from '../../log/encoding/bytes.ts';
@@ -18,24 +18,24 @@ import type { SeedKey } from './seed-key.ts';
 
 export { seedKey } from './seed-key.ts';
 
-/** What a test changes; undefined removes a member. */
+/** The changes that a test makes; undefined removes a member. */
 export interface Bend {
-  /** Over the finished statement, links included, before it is signed. */
+  /** Changes the complete statement, with links, before it is signed. */
   readonly statement?: Readonly<Record<string, Json | undefined>>;
-  /** Over the signed text. */
+  /** Changes the signed text. */
   readonly text?: (text: string) => string;
-  /** Signs in place of the key in force. */
+  /** Signs instead of the key in force. */
   readonly key?: SeedKey;
 }
 
-/** The first entry's time in the vectors. */
+/** The time of the first entry in the vectors. */
 export const START_MS = 1_790_000_000_000;
 export const RECEIPT_KEY = seedKey(0x42);
 export const CHECKPOINT_KEY = seedKey(0x43);
 export const TENANT = 'dGVuYW50LWV4YW1wbGUtMQ';
 export const ENTITY = 'did:example:acme';
 
-/** A log that is written entry by entry, one second apart, signed with the vectors' receipt key. */
+/** A log that is written entry by entry, one second apart, and signed with the receipt key of the vectors. */
 export class Forge {
   readonly origin: string;
   readonly texts: string[] = [];
@@ -54,7 +54,7 @@ export class Forge {
     return this.texts.length;
   }
 
-  /** One entry of this type and members; `after_ms` from the entry before. */
+  /** Adds an entry of this type and members, `after_ms` after the previous one. */
   add(type: string, members: JsonObject = {}, bend: Bend & { after_ms?: number } = {}): string {
     this.ms += bend.after_ms ?? 1000;
     const index = this.size;
@@ -83,7 +83,7 @@ export class Forge {
     return text;
   }
 
-  /** Entry 0. */
+  /** Adds entry 0. */
   open(members: JsonObject = {}, bend: Bend = {}): this {
     this.add(
       'log.open.v1',
@@ -139,7 +139,7 @@ export class Forge {
     return this;
   }
 
-  /** Entries 0 to 5 of most tests: opened, a tenant, a declared type, a claimed entity, an act, a map head. */
+  /** Adds entries 0 to 5 of most tests: log.open, a tenant, a declared type, a claimed entity, an act, a map head. */
   usual(): this {
     this.open()
       .tenant()
@@ -149,17 +149,17 @@ export class Forge {
     return this.mapHead();
   }
 
-  /** Root of the head map over the entries so far, by the definition. */
+  /** The root of the head map for the entries so far, by definition. */
   mapRoot(): Uint8Array {
     return mapHash(this.#leaves(), 0);
   }
 
-  /** Root of the log, by the definition of RFC 9162 §2.1.1. */
+  /** The root of the log, by the definition of RFC 9162 §2.1.1. */
   root(size = this.size): Uint8Array {
     return treeHash(this.leaves.slice(0, size));
   }
 
-  /** The signed note of the present size, with the cosignatures of these keys. */
+  /** The signed note of the present size, with cosignatures of these keys. */
   note(cosigners: readonly { name: string; key: SeedKey; time_s: number }[] = []): string {
     const checkpoint = { origin: this.origin, size: this.size, root: this.root() };
     const lines = cosigners.map(({ name, key, time_s }) =>
@@ -168,17 +168,17 @@ export class Forge {
     return signCheckpoint(native, CHECKPOINT_KEY, checkpoint) + lines.join('');
   }
 
-  /** Inclusion path of an entry under the present size, by the definition; base64. */
+  /** The inclusion path of an entry for the present size, by definition, in base64. */
   path(index: number): string[] {
     return pathOf(this.leaves, index).map(toBase64);
   }
 
-  /** *opened* (log/FORMAT.md §6) under the present size. */
+  /** The *opened* form (log/FORMAT.md §6) of an entry for the present size. */
   opened(index: number): JsonObject {
     return { index, entry: this.texts[index]!, path: this.path(index) };
   }
 
-  /** A tail for a chain with entries, else a never, from the map as it is now, by the definition. */
+  /** The proof from the present map, by definition: a tail for a chain with entries, otherwise a never. */
   mapProof(key: ChainKey): JsonObject {
     const wanted = skey(native, this.origin, key);
     const { siblings: hashes, leaf } = mapPath(this.#leaves(), wanted);
@@ -231,7 +231,7 @@ export class Forge {
   }
 }
 
-/** Schema of the act that most tests write. */
+/** The schema of the act in most tests. */
 export const DECISION: JsonObject = {
   type: 'object',
   properties: {
@@ -243,7 +243,7 @@ export const DECISION: JsonObject = {
   required: ['outcome'],
 };
 
-/** Members of an act on a surface. */
+/** The members of an act on a surface. */
 export const ACT: JsonObject = {
   tenant_ref: TENANT,
   entity: ENTITY,
@@ -251,19 +251,19 @@ export const ACT: JsonObject = {
   outcome: 'PERMIT',
 };
 
-/** A UUIDv7 of this time, increasing with the index. */
+/** A UUIDv7 of a time, increasing with the index. */
 export function uuid(ms: number, index: number): string {
   const time = ms.toString(16).padStart(12, '0');
   const rest = index.toString(16).padStart(12, '0');
   return `${time.slice(0, 8)}-${time.slice(8)}-7000-8000-${rest}`;
 }
 
-/** A random-looking session_ref, payment or other name of 43 characters, of a number. */
+/** A session_ref, payment or other name of 43 characters that looks random, computed from a number. */
 export function name43(n: number): string {
   return toBase64Url(native.sha256(utf8(String(n))));
 }
 
-/** A SHA-256 in hex of a number. */
+/** A SHA-256 in hex, computed from a number. */
 export function hex64(n: number): string {
   return toHex(native.sha256(utf8(String(n))));
 }

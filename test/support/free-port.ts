@@ -1,5 +1,5 @@
-// A port for a server that must know its port before it starts, or have it again after a restart. Not one of those
-// that the system hands to clients and to listeners on port 0: between two lives of a server it would give it away.
+// A port for a server that must know it before it starts, or needs the same one after a restart. It is outside the
+// range that the system assigns to clients and to listeners on port 0, so that it is not assigned between two starts.
 
 import { once } from 'node:events';
 import { createServer } from 'node:net';
@@ -7,7 +7,7 @@ import { createServer } from 'node:net';
 const FIRST = 20_000;
 const COUNT = 12_000;
 
-/** A port of 127.0.0.1 on which nobody listens. */
+/** A port of 127.0.0.1 on which no server listens. */
 export async function freePort(): Promise<number> {
   for (;;) {
     const port = FIRST + Math.floor(Math.random() * COUNT);

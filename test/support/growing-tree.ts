@@ -1,4 +1,4 @@
-// A log without a server: leaves, signed checkpoints of every size, consistency paths. What witnesses see.
+// A log without a server, as witnesses see it: leaves, signed checkpoints of every size, and consistency paths.
 
 import { native } from '../../log/crypto/native.ts';
 import type { Signer } from '../../log/crypto/keys.ts';
@@ -11,7 +11,7 @@ import { formatAddCheckpoint, signCheckpoint } from '../../log/note/checkpoint.t
 import { formatVkey, LOG_KEY } from '../../log/note/note.ts';
 import { seededSigner } from '../log/note/seeded-signer.ts';
 
-/** A tree whose leaves are `<word> <index>`: two words make two trees, that is a fork. */
+/** A tree with the leaves `<word> <index>`; trees of different words are a fork. */
 export class GrowingTree {
   readonly origin: string;
   readonly vkey: string;
@@ -69,7 +69,7 @@ export class GrowingTree {
     return this.#hashes.tile(level, n, width);
   }
 
-  /** A good request for the present size. */
+  /** A valid request for the present size. */
   request(old: number, size = this.size): string {
     return formatAddCheckpoint({
       old,
@@ -78,7 +78,7 @@ export class GrowingTree {
     });
   }
 
-  /** What the publisher hands to witnesses. */
+  /** The parts that the publisher passes to witnesses. */
   offer(size = this.size): Offer {
     return {
       origin: this.origin,

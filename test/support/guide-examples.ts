@@ -1,11 +1,11 @@
-// The examples of tools/AGENTS.md: the code block behind the mark `<!-- example: NAME -->`, for the tests that run them.
+// The examples of tools/AGENTS.md for the tests that run them: the code block after `<!-- example: NAME -->`.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 
 const GUIDE = readFileSync(new URL('../../tools/AGENTS.md', import.meta.url), 'utf8');
 
-/** The code of an example; fails if the guide has no such mark. */
+/** The code of an example; throws if the guide has no such mark. */
 export function guideExample(name: string): string {
   const mark = `<!-- example: ${name} -->\n\n\`\`\``;
   const start = GUIDE.indexOf(mark);

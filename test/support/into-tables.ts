@@ -1,8 +1,8 @@
-// A closed database with all that it holds in its tables, and none of it in the write-ahead log.
+// Moves the content of a closed database from the write-ahead log into tables.
 
 import { ClassicLevel } from 'classic-level';
 
-/** Writes it there. Tables are not compressed, as the store's own are not. */
+/** Compacts the database. Tables are not compressed, like those of the store. */
 export async function intoTables(folder: string): Promise<void> {
   const db = new ClassicLevel<Uint8Array, Uint8Array>(folder, {
     keyEncoding: 'view',

@@ -1,18 +1,18 @@
-// A server of HTTP on a port of its own, for what a test needs on the other side.
+// An HTTP server on a free port, as the peer in a test.
 
 import { createServer } from 'node:http';
 import type { RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** Something that listens. */
+/** A listening server. */
 export interface Listening {
-  /** Its address, without a slash at the end. */
+  /** Its URL, without a slash at the end. */
   readonly url: string;
-  /** Ends every connection, also those under way. */
+  /** Closes the server and every connection. */
   close(): Promise<void>;
 }
 
-/** Listens on loopback, until it is closed. */
+/** Listens on loopback until it is closed. */
 export async function listening(listener: RequestListener): Promise<Listening> {
   const server = createServer(listener);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

@@ -1,18 +1,18 @@
-// A store of published tiles in memory: a third one beside folders and buckets, which fails where a test says.
+// A store of published tiles in memory, like folders and buckets, whose writes fail on request.
 
 import { forked } from '../../log/index.ts';
 import type { StoredPartial, TileStore } from '../../log/index.ts';
 
-/** Like a bucket: never replaces a tile, and replaces only the checkpoint that was read last. */
+/** Like a bucket: it never replaces a tile, and replaces the checkpoint only if it is the one that was read last. */
 export class MemoryTiles implements TileStore {
   readonly name = 'the store';
   readonly files = new Map<string, { readonly bytes: Uint8Array; readonly at_ms: number }>();
-  /** Every write in order. */
+  /** The paths of all writes, in order. */
   readonly writes: string[] = [];
   readonly #now: () => number;
-  /** Writes that succeed before one fails; it fails once. */
+  /** The number of writes before one fails; it fails once. */
   left = Infinity;
-  /** Whether the write that fails takes effect nevertheless, as one whose answer is lost. */
+  /** Whether the failing write takes effect, as if only its answer were lost. */
   effective = false;
 
   constructor(now: () => number = Date.now) {

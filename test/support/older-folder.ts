@@ -1,7 +1,6 @@
-// The data folder of an older build, commit d08cf9c, as test/data/folder-d08cf9c.tar.gz holds it: two tenants in the
-// live log, one in the sandbox log, and entries of every type that a request or a command of that build appended. The
-// build ran at a fixed clock with seeded randomness; the JSON file beside the archive has its API keys and the ids of
-// what was made.
+// The data folder of an earlier build, commit d08cf9c, in test/data/folder-d08cf9c.tar.gz: two tenants in the live
+// log, one in the sandbox log, and entries of every type that this build could append. It ran with a fixed clock and
+// seeded randomness; the JSON file next to the archive has its API keys and the ids that it created.
 
 import { execFile } from 'node:child_process';
 import { mkdtemp, readFile } from 'node:fs/promises';
@@ -16,12 +15,12 @@ import type { Running } from '../gateway/running.ts';
 
 const ARCHIVE = join(import.meta.dirname, '..', 'data', 'folder-d08cf9c');
 
-/** What is known of the folder. */
+/** The facts about the folder. */
 interface Facts {
-  /** Time at which the older build stopped. */
+  /** The time at which the earlier build stopped. */
   readonly now_ms: number;
   readonly keys: Readonly<Record<'live' | 'second' | 'sandbox', string>>;
-  /** Of tenant `first` in the live log. */
+  /** For tenant `first` in the live log. */
   readonly ids: Readonly<
     Record<
       | 'session_id'
@@ -45,24 +44,24 @@ interface Facts {
   readonly sizes: Readonly<Record<'live' | 'sandbox', number>>;
 }
 
-/** Its facts. */
+/** The facts from the JSON file. */
 export const olderFacts = async (): Promise<Facts> =>
   JSON.parse(await readFile(`${ARCHIVE}.json`, 'utf8')) as Facts;
 
-/** Unpacks the folder into a temporary one, which the caller removes. */
+/** Unpacks the folder into a temporary one, which the caller must remove. */
 export async function olderFolder(): Promise<string> {
   const data = await mkdtemp(join(tmpdir(), 'actlog-older-'));
   await promisify(execFile)('tar', ['-xzf', `${ARCHIVE}.tar.gz`, '-C', data]);
   return data;
 }
 
-/** Rebuilds the rows of plugins in both logs, as CHANGELOG.md asks of whoever has a folder of that build. */
+/** Rebuilds the rows of plugins in both logs, as CHANGELOG.md demands for a folder of that build. */
 export async function reindexed(data: string): Promise<void> {
   const types = await broughtTypes({ PLUGINS: [] });
   for (const kind of LOG_KINDS) await reindex({ folder: join(data, kind, '1'), types });
 }
 
-/** A clock that begins at a time, and from there runs as time does. */
+/** A clock that starts at a given time and runs in real time. */
 class ClockFrom extends Clock {
   constructor(now_ms: number) {
     super();
@@ -70,7 +69,7 @@ class ClockFrom extends Clock {
   }
 }
 
-/** Opens such a folder with this build, a minute after the older one stopped. */
+/** Opens such a folder with the present build, a minute after the earlier one stopped. */
 export async function runOlder(data: string): Promise<Running> {
   const { now_ms } = await olderFacts();
   return run({ DATA_DIR: data }, { clock: new ClockFrom(now_ms + 60_000) });

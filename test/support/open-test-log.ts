@@ -1,4 +1,4 @@
-// A real log in a temporary folder, with a clock that the test sets. `check` verifies everything again.
+// A real log in a temporary folder, with a clock that the test sets. `check` verifies the whole log.
 
 import assert from 'node:assert/strict';
 import { copyFile, mkdtemp, rm } from 'node:fs/promises';
@@ -10,7 +10,7 @@ import { openLog, openThreads } from '../../log/index.ts';
 import type { EntryType, Kind, Log, OpenLogOptions, TimeSource } from '../../log/index.ts';
 import { FileRegister } from '../../log/store/register.ts';
 
-/** The clock of a test: wall and monotonic move together unless the test sets the wall clock alone. */
+/** The clock of a test: wall and monotonic clock advance together, unless the test sets the wall clock alone. */
 export class TestTime implements TimeSource {
   #wall: number;
   #monotonic = 1000;
@@ -27,31 +27,31 @@ export class TestTime implements TimeSource {
     return this.#monotonic;
   }
 
-  /** Lets time go by. */
+  /** Advances both clocks. */
   advance(ms: number): void {
     this.#wall += ms;
     this.#monotonic += ms;
   }
 
-  /** Sets the wall clock, as an operator or a broken NTP would; the monotonic one goes on. */
+  /** Sets the wall clock only, as an operator or a faulty NTP server would. */
   jump(to_ms: number): void {
     this.#wall = to_ms;
   }
 }
 
-/** How the log is opened. */
+/** Options for opening the log. */
 export interface TestLogOptions {
   readonly kind?: Kind;
   readonly number?: number;
   readonly types?: readonly EntryType[];
-  /** The types are declared at once unless this is false. */
+  /** The types are declared when the log is opened, unless this is false. */
   readonly declare?: boolean;
   readonly start_ms?: number;
-  /** A data folder that is there already; it is not removed on close. */
+  /** An existing data folder; it is not removed on close. */
   readonly data?: string;
-  /** Long by default: tests publish by asking. */
+  /** Long by default, so that checkpoints are published only on request. */
   readonly checkpoint_interval_ms?: number;
-  /** Anything else of `openLog`. */
+  /** Other options of `openLog`. */
   readonly more?: Partial<OpenLogOptions>;
 }
 
@@ -60,23 +60,23 @@ export interface TestLog {
   readonly log: Log;
   readonly time: TestTime;
   readonly data: string;
-  /** The folder of this log, with `db/` in it. */
+  /** The folder of this log, which contains `db/`. */
   readonly folder: string;
   readonly checkpoint_file: string;
   /** Publishes everything acknowledged so far. */
   publish(): Promise<void>;
   /**
-   * Checks a consistent copy of the database: every rule by replay, every row, tile and note by fsck.
-   * Fails with the list of what differs.
+   * Checks a consistent copy of the database: every rule by replay, and every row, tile and note by fsck. Throws with
+   * the list of differences.
    */
   check(): Promise<FsckResult>;
-  /** Closes the log; the folder stays. */
+  /** Closes the log and keeps the folder. */
   stop(): Promise<void>;
   /** Closes the log and removes the folder. */
   close(): Promise<void>;
 }
 
-/** Opens a log on threads of the caller, so that a test is one process with one thread. */
+/** Opens a log without worker threads, so that a test is one process with one thread. */
 export async function openTestLog(options: TestLogOptions = {}): Promise<TestLog> {
   const { kind = 'live', number = 1, types = [], more = {} } = options;
   const data = options.data ?? (await mkdtemp(join(tmpdir(), 'actlog-test-')));
@@ -117,7 +117,7 @@ export async function openTestLog(options: TestLogOptions = {}): Promise<TestLog
     async check() {
       const copy = await mkdtemp(join(tmpdir(), 'actlog-check-'));
       try {
-        // The file before the database: the log goes on publishing, and may only be ahead of its file.
+        // The checkpoint file is copied before the database: the log continues, so only the database may be newer.
         await copyFile(checkpoint_file, join(copy, basename(checkpoint_file)));
         await log.operator.backup(copy);
         const result = await fsck({
@@ -126,7 +126,7 @@ export async function openTestLog(options: TestLogOptions = {}): Promise<TestLog
           vkey: log.vkey,
           types,
         });
-        assert.deepEqual(result.differences, [], 'the database is what its entries say');
+        assert.deepEqual(result.differences, [], 'the database matches its entries');
         return result;
       } finally {
         await rm(copy, { recursive: true, force: true });

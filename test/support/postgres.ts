@@ -1,5 +1,5 @@
-// A real PostgreSQL server for tests, on a free port and in a temporary folder. Without PostgreSQL the suites say that
-// they are skipped, and why; with CI set they fail instead.
+// A real PostgreSQL server for tests, on a free port and in a temporary folder. Without PostgreSQL the suites are
+// skipped with the reason; with CI set they fail instead.
 
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
@@ -12,37 +12,37 @@ import { freePort } from './free-port.ts';
 
 const run = promisify(execFile);
 
-/** Debian keeps the programs of each version in a folder of its own. */
+/** Debian has the programs of each version in a separate folder. */
 const DEBIAN = '/usr/lib/postgresql';
 
 /** A running server. */
 export interface Postgres {
-  /** Its port; that of a standby once that one was promoted. */
+  /** Its port; that of the standby after a promotion. */
   readonly port: number;
-  /** The address of a new, empty database. */
+  /** The URL of a new, empty database. */
   database(): Promise<string>;
-  /** Ends the server at once, as a power failure does. */
+  /** Kills the server, as a power failure would. */
   kill(): Promise<void>;
   /** Starts it again after `kill` or `stop`. */
   start(): Promise<void>;
   /**
-   * Makes a standby and starts it. With `synchronous`, a commit is acknowledged only when the standby has it.
-   * `promote` ends the first server at once and makes the standby the server of the same databases, on another port.
+   * Creates a standby and starts it. With `synchronous`, a commit is acknowledged only after the standby has received
+   * it. `promote` kills the first server and makes the standby the server of the same databases, on another port.
    */
   standby(options: { readonly synchronous: boolean }): Promise<Standby>;
-  /** Runs a statement in a database; of its address only the name counts. */
+  /** Runs a statement in a database; only the name in its URL is used. */
   query(url: string, sql: string): Promise<string>;
 }
 
 /** A standby of a server. */
 export interface Standby {
-  /** Stops and resumes receiving, so that an asynchronous standby lags behind. */
+  /** Stops and resumes replication, so that an asynchronous standby lags behind. */
   lag(on: boolean): Promise<void>;
-  /** The server is this standby from now on, on a port of its own; without another standby, no commit waits for one. */
+  /** Makes the standby the server, on its own port; without another standby, no commit waits for one. */
   promote(): Promise<void>;
 }
 
-/** A suite that needs PostgreSQL; the body gets the server once it runs. */
+/** A suite that needs PostgreSQL; its body receives the server when it runs. */
 export function postgresSuite(title: string, body: (postgres: () => Postgres) => void): void {
   const programs = programsFolder();
   const without = programs === null ? 'no PostgreSQL' : null;
@@ -74,7 +74,7 @@ function programsFolder(): string | null {
   return folders.find((folder) => existsSync(join(folder, 'initdb'))) ?? null;
 }
 
-/** Starts a server outside a suite; null where PostgreSQL is missing. The caller removes it. */
+/** Starts a server outside a suite; null without PostgreSQL. The caller must remove it. */
 export async function startPostgres(): Promise<(Postgres & { remove(): Promise<void> }) | null> {
   const programs = programsFolder();
   return programs === null ? null : startServer(programs);
@@ -82,7 +82,7 @@ export async function startPostgres(): Promise<(Postgres & { remove(): Promise<v
 
 async function startServer(programs: string): Promise<Postgres & { remove(): Promise<void> }> {
   const folder = await mkdtemp(join(tmpdir(), 'actlog-postgres-'));
-  // PostgreSQL refuses to run as root; its package makes a user of its own.
+  // PostgreSQL refuses to run as root; its Debian package creates a user for it.
   const asRoot = process.getuid?.() === 0;
   if (asRoot) {
     const ids = await Promise.all(['-u', '-g'].map((flag) => run('id', [flag, 'postgres'])));
@@ -127,7 +127,7 @@ async function startServer(programs: string): Promise<Postgres & { remove(): Pro
       while (!(await program('psql', [address('postgres'), '-Atc', state])).includes('sync\n'));
     }
     return {
-      // Without the address of the first server, the standby receives nothing.
+      // Without the address of the first server, the standby receives no changes.
       lag: (on) => set(own, on ? "SET primary_conninfo = ''" : 'RESET primary_conninfo'),
       async promote() {
         await stop('immediate');

@@ -1,10 +1,10 @@
-// The one document of a text or of bytes, as the verifiers recognise it.
+// The single document in a text or in bytes, as the verifiers recognise it.
 
 import assert from 'node:assert/strict';
 import { recogniseDocuments } from '../../plugins/verifiers.ts';
 import type { Shown } from '../../plugins/verifiers.ts';
 
-/** The document; throws as `recogniseDocuments` does, and for several. */
+/** Returns the document; throws as `recogniseDocuments` does, and also if there are several. */
 export function recognised(value: string | Uint8Array): Shown {
   const [shown, ...others] = recogniseDocuments(Buffer.from(value));
   assert.ok(shown !== undefined && others.length === 0);

@@ -1,4 +1,4 @@
-// Tests of test/support/reporter.ts: runs of their own over files that fail once, always, or in a hook.
+// Tests of test/support/reporter.ts: separate runs of mocha over files that fail once, always, or in a hook.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -14,7 +14,7 @@ const mocha = join(
   'bin/mocha.js',
 );
 
-/** Fails the first time that it is asked in a folder. */
+/** Fails on its first call in a folder. */
 const ONCE = `
   import { existsSync, writeFileSync } from 'node:fs';
   const again = existsSync(import.meta.filename + '.seen');
@@ -29,9 +29,9 @@ const FILES = {
   'flaky-end': `${ONCE} describe('end', () => { it('one', () => {}); after(once); });`,
   broken: `it('breaks', () => { throw new Error('each time'); }); it('works', () => {});`,
   whole: `it('is whole', () => {});`,
-  // What failed first is left out then.
+  // The test that failed is skipped the second time.
   shy: `${ONCE} it('is shy', function () { if (again) this.skip(); once(); });`,
-  // The second time the process is gone before it has told.
+  // The second time the process exits before it reports.
   lost: `${ONCE} it('is lost', () => { if (again) process.exit(0); once(); });`,
   slow: `${ONCE} it('is slow', async () => { once(); await new Promise((end) => setTimeout(end, 100_000)); });`,
 };
@@ -43,7 +43,7 @@ describe('the closing line', () => {
   });
   afterEach(() => rm(folder, { recursive: true, force: true }));
 
-  /** A run of mocha over files of these kinds, in their order. */
+  /** Runs mocha over files of these kinds, in order. */
   const run = async (
     kinds: readonly (keyof typeof FILES)[],
     { ci = 'true', options = [] as readonly string[] } = {},
@@ -71,7 +71,7 @@ describe('the closing line', () => {
     };
   };
 
-  it('names what passes at a second try, and counts it as passed', async () => {
+  it('names a test that passes at the second try, and counts it as passed', async () => {
     const { code, lines, closing, last, flaky } = await run(['whole', 'flaky']);
     assert.equal(code, 0);
     assert.deepEqual(closing, ['3 passed, 0 failed, 1 skipped']);
@@ -82,7 +82,7 @@ describe('the closing line', () => {
     assert.ok(error >= 0 && error < lines.findIndex((line) => line.startsWith('flaky: ')));
   });
 
-  it('knows the file of a failure that another process has seen', async () => {
+  it('attributes failures of parallel processes to their file', async () => {
     const options = ['--parallel', '--jobs', '2'];
     const kinds = ['flaky', 'broken', 'flaky-hook', 'whole'] as const;
     const { code, closing, last, flaky, tries } = await run(kinds, { options });
@@ -94,7 +94,7 @@ describe('the closing line', () => {
     ]);
   });
 
-  it('counts what fails twice, and the tests of a file whose hook failed once', async () => {
+  it('counts a test that fails twice, and tests of a file whose hook failed once', async () => {
     const kinds = ['broken', 'flaky-hook', 'flaky-end', 'whole'] as const;
     const { code, closing, last, flaky, tries } = await run(kinds);
     assert.equal(code, 1);
@@ -106,18 +106,18 @@ describe('the closing line', () => {
     assert.match(flaky[1] ?? '', /2-flaky-end\.mjs: end "after all" hook/);
   });
 
-  it('ignores a second try that left out tests or did not end regularly', async () => {
+  it('ignores a second try that skipped tests or exited early', async () => {
     const { code, closing, flaky, tries } = await run(['shy', 'lost']);
     assert.deepEqual([code, closing, flaky, tries], [2, ['0 passed, 2 failed'], [], 2]);
   });
 
-  it('ends a second try that lasts too long', async () => {
+  it('kills a second try that takes too long', async () => {
     const options = ['--reporter-option', 'until_s=5'];
     const { code, closing, flaky, tries } = await run(['slow'], { options });
     assert.deepEqual([code, closing, flaky, tries], [1, ['0 passed, 1 failed'], [], 1]);
   });
 
-  it('tries nothing again where many files failed, or outside of CI', async () => {
+  it('does not retry if many files failed, or outside CI', async () => {
     const many = await run(['flaky', 'flaky', 'flaky', 'flaky', 'flaky', 'broken']);
     assert.deepEqual([many.code, many.flaky, many.tries], [6, [], 0]);
     assert.equal(many.last, '6 passed, 6 failed, 5 skipped');

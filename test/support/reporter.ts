@@ -1,6 +1,6 @@
-// The reporter of `npm test`: mocha's spec, then one closing line that a machine can read.
-// A run in which no test ran is a failure, whatever mocha says. Where `CI` is set, a file in which something failed
-// is tried once more, alone; what passes then is named as flaky and counts as passed.
+// The reporter of `npm test`: the spec reporter of mocha, then one summary line for machines. A run without any test
+// fails. If `CI` is set, a file with a failure is run once more, alone; a test that then passes is reported as flaky
+// and counts as passed.
 
 import { relative } from 'node:path';
 import Mocha from 'mocha';
@@ -8,12 +8,12 @@ import { tryAgain } from './second-try.ts';
 import { sum, tally } from './tally.ts';
 import type { Outcome } from './tally.ts';
 
-/** More files than this do not fail by chance. */
+/** If more files fail, the failures are not by chance. */
 const MAX_FILES = 5;
-/** Seconds that a run may last with its second tries, unless the reporter option `until_s` says otherwise. */
+/** Seconds that a run with its second tries may take, unless the reporter option `until_s` sets another limit. */
 const UNTIL_S = 1320;
 
-/** A run over more files than this lists the slowest of them. */
+/** A run with more files lists the slowest of them. */
 const FEW = 20;
 
 /** Prints `N passed, N failed` (and `, N skipped`) alone on the last line. */
@@ -28,14 +28,14 @@ export default class Closing extends Mocha.reporters.Spec {
     this.#until_s = Number(until_s ?? UNTIL_S);
   }
 
-  /** Called by mocha once all hooks and global fixtures are through, with the exit status to be. */
+  /** Called by mocha after all hooks and global fixtures, with the number of failures. */
   override done(failures: number, finish: (failures: number) => void): void {
     void this.#settle(failures).then(finish);
   }
 
   async #settle(failures: number): Promise<number> {
     const outcomes = new Map(this.#outcomes);
-    // A failing global teardown is in `failures` only.
+    // A failed global teardown is counted in `failures` only.
     const elsewhere = Math.max(0, failures - sum(outcomes.values()).failed.length);
     const failing = [...outcomes].filter(([, { failed }]) => failed.length > 0);
     const byChance =
@@ -51,13 +51,13 @@ export default class Closing extends Mocha.reporters.Spec {
     return passed + all === 0 ? 1 : all;
   }
 
-  /** What came of a file in its last try that can be believed. */
+  /** The outcome of the last valid try of a file. */
   async #again(file: string, first: Outcome): Promise<Outcome> {
     const name = relative(process.cwd(), file);
     process.stdout.write(`\nsecond try: ${name}\n`);
     const left_ms = (this.#until_s - process.uptime()) * 1000;
     const second = left_ms > 0 ? await tryAgain(file, left_ms) : undefined;
-    // A try that left tests out shows nothing.
+    // A try that skipped tests is not valid.
     if (
       second === undefined ||
       second.skipped > first.skipped ||
@@ -72,7 +72,7 @@ export default class Closing extends Mocha.reporters.Spec {
   }
 }
 
-/** The files in which most time was spent, slowest first. */
+/** The files that took most of the time, slowest first. */
 function slowest(outcomes: ReadonlyMap<string, Outcome>): string {
   const lines = [...outcomes]
     .sort(([, a], [, b]) => b.spent_ms - a.spent_ms)

@@ -1,6 +1,6 @@
-// A real S3 server for tests that honours conditional writes: versitygw over a temporary folder, on a free port. The
-// program is built once with Go (`.ci/run`) and kept in the user's cache. Without it the suites say that they are
-// skipped, and why; with CI set and Go installed they fail instead.
+// A real S3 server for tests that supports conditional writes: versitygw on a temporary folder and a free port. The
+// program is built once with Go (`.ci/run`) and kept in the cache of the user. Without it the suites are skipped with
+// the reason; with CI set and Go installed they fail instead.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -15,7 +15,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { freePort } from './free-port.ts';
 import { setEnvironment } from './environment.ts';
 
-/** `.ci/run` builds this file; its name has the version. */
+/** `.ci/run` builds this file; the version is in its name. */
 const PROGRAM = join(homedir(), '.cache/actlog/versitygw-v1.8.0');
 
 const CREDENTIALS = {
@@ -29,12 +29,14 @@ export interface S3Server {
   readonly bucket: string;
   /** The folder with the objects of the bucket as files. */
   readonly folder: string;
-  /** Ends the server at once; the objects stay. */
+  /** Kills the server; the objects remain. */
   stop(): Promise<void>;
   start(): Promise<void>;
 }
 
-/** A suite that needs the server; the body gets it once it runs. AWS_* variables name its credentials meanwhile. */
+/**
+ * A suite that needs the server; its body receives it when it runs. AWS_* variables hold its credentials meanwhile.
+ */
 export function s3Suite(title: string, body: (server: () => S3Server) => void): void {
   const without = existsSync(PROGRAM) ? null : 'versitygw is not built, see .ci/run';
   describe(`${title}${without === null ? '' : ` (skipped: ${without})`}`, function () {
@@ -71,7 +73,7 @@ async function startServer(): Promise<S3Server & { remove(): Promise<void> }> {
   const bucket = 'tiles';
   const objects = join(root, 'objects');
   const folder = join(objects, bucket);
-  // ETags are kept beside the objects: not every file system of a test has extended attributes.
+  // ETags are stored in separate files, because not every file system has extended attributes.
   const etags = join(root, 'etags');
   await mkdir(folder, { recursive: true });
   await mkdir(etags);

@@ -1,5 +1,5 @@
-// The second try of a test file in which something failed: alone, in a process of its own. This module is the
-// reporter of that process as well, which closes with no line but hands its outcome back in a file.
+// The second try of a test file with a failure: alone, in a separate process. This module is also the reporter of
+// that process, which writes its outcome to a file instead of a summary line.
 
 import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -10,7 +10,7 @@ import Mocha from 'mocha';
 import { sum, tally } from './tally.ts';
 import type { Outcome } from './tally.ts';
 
-/** mocha's spec, and the outcome in the file that the reporter option `to` names. */
+/** The spec reporter of mocha, which also writes the outcome to the file in the reporter option `to`. */
 export default class SecondTry extends Mocha.reporters.Spec {
   readonly #outcomes: ReadonlyMap<string, Outcome>;
   readonly #to: string;
@@ -28,8 +28,8 @@ export default class SecondTry extends Mocha.reporters.Spec {
 }
 
 /**
- * Runs a test file by the same mocha with the same settings and answers with what came of it; with undefined when
- * nothing can be believed: the process did not end in time, or not as its outcome says.
+ * Runs a test file with the same mocha and settings, and returns its outcome; undefined if the process did not end in
+ * time, or its exit code contradicts its outcome.
  */
 export async function tryAgain(file: string, within_ms: number): Promise<Outcome | undefined> {
   const folder = mkdtempSync(join(tmpdir(), 'second-try-'));
@@ -37,13 +37,13 @@ export async function tryAgain(file: string, within_ms: number): Promise<Outcome
   const reporter = ['--reporter', fileURLToPath(import.meta.url), '--reporter-option', `to=${to}`];
   const command = [...process.execArgv, process.argv[1] ?? '', '--forbid-only', ...reporter, file];
   try {
-    // A group of its own: what the tests started ends with it.
+    // A separate process group, so that processes started by the tests are killed too.
     const child = spawn(process.execPath, command, { stdio: 'inherit', detached: true });
     const end = (): void => {
       try {
         process.kill(-(child.pid ?? 0), 'SIGKILL');
       } catch {
-        // It ended by itself.
+        // The process has exited.
       }
     };
     const timer = setTimeout(end, within_ms);

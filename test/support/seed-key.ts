@@ -1,4 +1,4 @@
-// Ed25519 keys of known seeds, as the vectors use them.
+// Ed25519 keys with known seeds, as the vectors use them.
 
 import { createPrivateKey, sign } from 'node:crypto';
 import { native } from '../../log/crypto/native.ts';
@@ -6,13 +6,13 @@ import { jwkOfPublicKey, thumbprint } from '../../log/crypto/thumbprint.ts';
 import type { Ed25519Jwk } from '../../log/crypto/thumbprint.ts';
 import type { NoteSigner } from '../../log/note/note.ts';
 
-/** An Ed25519 key of a seed of 32 equal bytes, as the vectors use them. */
+/** An Ed25519 key whose seed is one byte 32 times, as in the vectors. */
 export interface SeedKey extends NoteSigner {
   readonly jwk: Ed25519Jwk;
   readonly kid: string;
 }
 
-/** The key of 32 × this byte. */
+/** The key of 32 times this byte. */
 export function seedKey(byte: number): SeedKey {
   const seed = new Uint8Array(32).fill(byte);
   const key = createPrivateKey({

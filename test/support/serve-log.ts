@@ -1,5 +1,5 @@
-// Serves made-up logs over HTTP by their C2SP prefixes, and a kit that names their keys: what a monitor
-// reads. A test changes what is served between two looks.
+// Serves forged logs over HTTP under their C2SP prefixes, with a kit of their keys, for monitors. A test can change
+// what is served between two looks.
 
 import { native } from '../../log/crypto/native.ts';
 import { concat, utf8 } from '../../log/encoding/bytes.ts';
@@ -10,20 +10,20 @@ import { CHECKPOINT_KEY, type Forge } from './forge.ts';
 import { listening } from './listening.ts';
 import type { Listening } from './listening.ts';
 
-/** What is served of one log; a test may change any of it. */
+/** The served parts of a log; a test may change any of them. */
 export interface ServedLog {
   note: string;
   texts: readonly string[];
-  /** Leaf hashes that the tiles are made of. */
+  /** The leaf hashes from which the tiles are computed. */
   leaves: readonly Uint8Array[];
   readonly origin: string;
 }
 
 /** A server of logs. */
 export interface LogServer extends Listening {
-  /** Puts a log as a forge has it now at the place that its origin names. */
+  /** Serves the present state of a forge under its origin. */
   put(forge: Forge): ServedLog;
-  /** Called before each answer; a status other than 0 is answered with. */
+  /** Called before each answer; a status other than 0 is sent instead. */
   interfere: (path: string) => number;
   readonly asked: string[];
 }
@@ -32,7 +32,7 @@ export interface LogServer extends Listening {
 export const forgeVkey = (origin: string): string =>
   formatVkey(native, origin, LOG_KEY, CHECKPOINT_KEY.publicKey);
 
-/** Starts serving nothing. */
+/** Starts a server without logs. */
 export async function serveLogs(): Promise<LogServer> {
   const logs = new Map<string, ServedLog>();
   const asked: string[] = [];

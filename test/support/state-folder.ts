@@ -1,5 +1,5 @@
-// Loaded by mocha before the tests: the checkpoint registers of test logs go to a temporary folder and not to the
-// state folder of the user. Processes that tests start inherit it.
+// Preloaded by mocha: the checkpoint registers of test logs go to a temporary folder instead of the state folder of
+// the user. Child processes inherit the setting.
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,4 @@
-// A plain web server over a folder: no rule of ours, no content type, nothing but files.
+// A plain file server over a folder, without content types.
 
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
@@ -6,7 +6,7 @@ import { join, normalize } from 'node:path';
 import { listening } from './listening.ts';
 import type { Listening } from './listening.ts';
 
-/** Serves until it is closed; answers with its address. */
+/** Serves until it is closed; returns its URL. */
 export function serveFiles(folder: string): Promise<Listening> {
   return listening((request, response) => {
     const file = join(folder, normalize(new URL(request.url ?? '/', 'http://x').pathname));

@@ -1,17 +1,17 @@
-// What came of the tests of each file of a run.
+// The outcomes of the tests in each file of a run.
 
 import type { Runnable, Runner } from 'mocha';
 
-/** What came of the tests of a file; of those that failed, hooks among them, the titles. */
+/** The outcome of a file; for failed tests and hooks, their titles. */
 export interface Outcome {
   passed: number;
   skipped: number;
-  /** Milliseconds in its tests and hooks. */
+  /** Milliseconds in tests and hooks. */
   spent_ms: number;
   readonly failed: string[];
 }
 
-/** Fills itself while the runner runs. What failed outside of every file is kept under ''. */
+/** Fills the map while the runner runs. Failures outside all files are under ''. */
 export function tally(runner: Runner): ReadonlyMap<string, Outcome> {
   const outcomes = new Map<string, Outcome>();
   const of = ({ file = '' }: Runnable): Outcome => {
@@ -27,7 +27,7 @@ export function tally(runner: Runner): ReadonlyMap<string, Outcome> {
   return outcomes;
 }
 
-/** The outcomes of several files in one. */
+/** The sum of the outcomes of several files. */
 export function sum(outcomes: Iterable<Outcome>): Outcome {
   const all: Outcome = { passed: 0, skipped: 0, spent_ms: 0, failed: [] };
   for (const { passed, skipped, spent_ms, failed } of outcomes) {

@@ -1,5 +1,5 @@
-// A reader of logs that knows only C2SP signed-note, tlog-checkpoint and tlog-tiles, and shares no line
-// with the project: what a third party would write in an afternoon. Written from the specifications.
+// A reader of logs that supports only C2SP signed-note, tlog-checkpoint and tlog-tiles, and shares no code with the
+// project. Written from the specifications, as a third party would write it.
 
 import { createHash, createPublicKey, verify } from 'node:crypto';
 
@@ -28,13 +28,13 @@ const path = (n: number): string => {
   return groups.join('/');
 };
 
-/** A tree head whose signature the reader has checked. */
+/** A tree head whose signature the reader has verified. */
 export interface Head {
   readonly size: number;
   readonly root: Buffer;
 }
 
-/** Reads one log under an address. Throws for anything that is not as the specifications have it. */
+/** Reads the log under a URL. Throws for anything that breaks the specifications. */
 export class TilesReader {
   readonly #prefix: string;
   readonly #vkey: string;
@@ -44,11 +44,11 @@ export class TilesReader {
     this.#vkey = vkey;
   }
 
-  /** The checkpoint, its signature checked. */
+  /** The checkpoint, after its signature was verified. */
   async head(): Promise<Head> {
     const note = (await this.#get('checkpoint')).toString('utf8');
     const [text = '', signatures = ''] = note.split('\n\n');
-    // Base64 has plus signs of its own, names and ids have none.
+    // Base64 may contain plus signs; names and ids do not.
     const [, name = '', id = '', key = ''] = /^([^+]+)\+([^+]+)\+(.+)$/.exec(this.#vkey) ?? [];
     const spki = Buffer.concat([
       Buffer.from('302a300506032b6570032100', 'hex'),
@@ -67,7 +67,7 @@ export class TilesReader {
     return { size: Number(size), root: Buffer.from(root, 'base64') };
   }
 
-  /** Every entry under a head, each compared with its leaf hash, all tiles with the root. */
+  /** Every entry under a head, each verified against its leaf hash, and all tiles against the root. */
   async entries({ size, root }: Head): Promise<Buffer[]> {
     const leaves = await this.leaves(size);
     if (!treeHash(leaves).equals(root)) throw new Error('tiles do not lead to the root');
@@ -88,14 +88,14 @@ export class TilesReader {
     return entries;
   }
 
-  /** Whether what was read under an older head is the beginning of the newer one. */
+  /** Whether the entries under an older head are a prefix of those under the newer one. */
   async isConsistent(older: Head, newer: Head): Promise<boolean> {
     const leaves = await this.leaves(newer.size);
     const whole = treeHash(leaves).equals(newer.root);
     return whole && treeHash(leaves.slice(0, older.size)).equals(older.root);
   }
 
-  /** Leaf hashes of the first `size` entries, out of level 0. */
+  /** The leaf hashes of the first `size` entries, from level 0. */
   async leaves(size: number): Promise<Buffer[]> {
     const leaves: Buffer[] = [];
     for (let n = 0; n * 256 < size; n += 1) {
@@ -104,7 +104,7 @@ export class TilesReader {
     return leaves;
   }
 
-  /** Each hash of a higher tile is the root of the full tile under it. */
+  /** Asserts that each hash of a higher tile is the root of the full tile under it. */
   async #checkAbove(leaves: readonly Buffer[]): Promise<void> {
     let below = leaves;
     for (let level = 1; below.length >= 256; level += 1) {

@@ -1,4 +1,4 @@
-// A growing tree as the mirror of a log: what publishers and exports read.
+// A growing tree as the mirror of a log, for tests of publishers and exports.
 
 import type { Mirror } from '../../log/operate/mirror.ts';
 import { GrowingTree } from './growing-tree.ts';
@@ -10,7 +10,7 @@ export class TreeMirror implements Mirror {
   readonly name = 'the mirror';
   readonly tree: GrowingTree;
   readonly #words: string[];
-  /** Bundles from this one on fail, in whatever order they are asked for. */
+  /** Bundles from this number on fail, in any order of requests. */
   left = Infinity;
 
   constructor(tree: GrowingTree, words: string[]) {
@@ -35,7 +35,7 @@ export class TreeMirror implements Mirror {
   }
 }
 
-/** A tree that grows, and the mirror of it. */
+/** A growing tree and its mirror. */
 export function grown(...parts: [count: number, word: string][]): TreeMirror {
   const tree = new GrowingTree(TREE_ORIGIN, 51);
   const words: string[] = [];

@@ -1,8 +1,9 @@
-// What a log took in since a moment. Map heads are left out: a checkpoint appends one at any time.
+// The types that a log has appended since an index. Map heads are left out, because a checkpoint may append one at
+// any time.
 
 import type { Log } from '../../log/index.ts';
 
-/** The types of the entries from an index on, in their order, without those of map heads. */
+/** The types of the entries from an index on in order, without map heads. */
 export function typesFrom(log: Log, from: number): string[] {
   const types: string[] = [];
   for (let index = from; index < log.size(); index += 1) {

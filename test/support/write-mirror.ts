@@ -1,11 +1,11 @@
-// Copies what a log publishes into a folder, as anybody could who reads its C2SP prefix.
+// Copies what a log publishes into a folder, as a client of its C2SP prefix could.
 
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Log } from '../../log/index.ts';
 import { tilePath, tileWidth } from '../../log/merkle/tile.ts';
 
-/** Writes checkpoint, tiles and bundles of the newest checkpoint; answers with its size. */
+/** Writes the newest checkpoint with its tiles and bundles; returns its size. */
 export async function writeMirror(log: Log, folder: string): Promise<number> {
   const { size, note } = log.published();
   const put = async (path: string, bytes: Uint8Array | string): Promise<void> => {

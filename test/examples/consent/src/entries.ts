@@ -1,4 +1,5 @@
-// The entry types of the layer: a grant and its withdrawal. The person is never in an entry, only a commitment.
+// The entry types of the layer: a grant and its withdrawal. An entry has a commitment to the person, never the
+// person.
 
 import {
   asSchema,
@@ -37,13 +38,13 @@ export const consentErrors = errorsOf({
   consent_withdrawn: { status: 409, sentence: 'The consent was withdrawn before.' },
 });
 
-/** A grant as its row has it, with the tenant that may withdraw it. */
+/** The row of a grant, with the tenant that may withdraw it. */
 export interface Granted {
   readonly tenant_ref: string;
   readonly index: number;
 }
 
-/** Names of rows, as projections write them; `LogView` leaves `consent/` out. */
+/** Names of rows as projections write them; `LogView` adds the prefix `consent/` itself. */
 export const grantRow = (entry_id: string): string => `consent/grant/${entry_id}`;
 export const withdrawnRow = (entry_id: string): string => `consent/withdrawn/${entry_id}`;
 export const IN_FORCE = 'consent/in-force';
@@ -64,7 +65,7 @@ export const grantType: EntryType = {
   },
 };
 
-/** Each grant has a chain for its withdrawal: that the chain is empty can be proven. */
+/** Each grant has a chain for its withdrawal, so that an empty chain can be proved. */
 export const withdrawalType: EntryType = {
   name: WITHDRAWAL,
   schema: asSchema(WithdrawalMembers),

@@ -1,5 +1,5 @@
-// A consent layer as a package of its own: grants, withdrawals, and the proof that a grant was not withdrawn. It brings
-// what a built-in layer may bring: a catalog, a toll, a place in the stack, an error code, a verifier, metrics, a page
+// A consent layer as a separate package: grants, withdrawals, and the proof that a grant was not withdrawn. It has
+// what a built-in layer can have: a catalog, a toll, a place in the stack, an error code, a verifier, metrics, a page
 // with a script, a command and a job.
 
 import { definePlugin, layerRoutes } from 'actlog/plugin';

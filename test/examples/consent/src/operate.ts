@@ -1,4 +1,4 @@
-// What the operator runs: `actlog consent count --kind live`, and a review once a day.
+// The command `actlog consent count --kind live`, and a review once a day.
 
 import { command, job } from 'actlog/plugin';
 import type { Command, Job, PluginHost } from 'actlog/plugin';
@@ -24,7 +24,7 @@ export const countCommand = (host: PluginHost): Command =>
     },
   });
 
-/** Remembers when it ran; `status` reports a review that is late. */
+/** Records when it ran; `status` reports a late review. */
 export const reviewJob = (host: PluginHost, review: { at_ms: number }): Job =>
   job({
     name: 'consent review',

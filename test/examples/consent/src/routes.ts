@@ -79,7 +79,7 @@ export const withdrawalRoute = (host: PluginHost): Route =>
         members: { grant_id },
         ...(reason === undefined ? {} : { private: { reason } }),
       };
-      // At the sequence point, so that of two requests at the same time one is refused.
+      // Checked when the sequencer places the entry, so that one of two concurrent requests is refused.
       return ctx.state.append([draft], {
         check: ({ rows }) => checkWithdrawable(rows, grant_id, caller.tenant_ref),
       });
@@ -144,7 +144,7 @@ async function statusOf(log: LogView, index: number): Promise<object> {
   if (type !== GRANT) {
     throw new ApiError('resource_missing', 'the entry is no grant', { param: 'entry_id' });
   }
-  // Every acknowledged withdrawal is under this checkpoint.
+  // This checkpoint covers every acknowledged withdrawal.
   const { map_head_ms: to_ms } = await log.covering(log.size());
   const withdrawals = await log.lookup({ key: [WITHDRAWN, entry_id], from_ms, to_ms });
   const size = (withdrawals['map_head'] as unknown as { readonly index: number }).index + 1;

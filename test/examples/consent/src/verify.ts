@@ -1,5 +1,6 @@
-// The verifier of a status document. It trusts the log's key alone: the grant is in the tree of the document's checkpoint,
-// and the chain of its withdrawals has no entry, or has one, up to the time of the document. Runs in browsers.
+// The verifier of a status document. It trusts only the key of the log: the grant is in the tree of the checkpoint in
+// the document, and the chain of its withdrawals is empty or has an entry up to the time of the document. Runs in
+// browsers.
 
 import {
   memberOf,
@@ -17,7 +18,7 @@ import type { Asked, JsonObject, Trust, Verifier } from 'actlog/verify';
 /** `schema` of a status document. */
 export const STATUS = 'consent-status-v1';
 
-/** Kind of the chains on which withdrawals are, one chain for each grant. */
+/** The kind of the withdrawal chains, one chain for each grant. */
 export const WITHDRAWN = 'consent.withdrawn';
 
 /** Verifies that a consent was in force, or withdrawn, at the time of the document. */

@@ -1,5 +1,5 @@
-// GET /.well-known/x402: which resources carry a toll, in the shape that x402scan reads (its discovery document:
-// version, resources as absolute URLs, ownershipProofs, instructions). Members beyond those are ours.
+// GET /.well-known/x402: the resources with a toll, in the discovery document that x402scan reads: version, resources
+// as absolute URLs, ownershipProofs, instructions. The other members are additions of actlog.
 
 import { route } from 'actlog/plugin';
 import type { PluginHost, Route } from 'actlog/plugin';

@@ -1,5 +1,5 @@
-// The built-in layer `signal`, rebuilt over `actlog/plugin` alone. It takes the place of the built-in one and gives the
-// same answers.
+// The built-in layer `signal`, rebuilt on `actlog/plugin` alone. It replaces the built-in one and gives the same
+// answers.
 
 import { definePlugin, layerRoutes } from 'actlog/plugin';
 import { Type } from 'typebox';

@@ -1,4 +1,4 @@
-// GET /signal/patterns.json: which rules of the classifier matched how often, over all tenants.
+// GET /signal/patterns.json: how often each rule of the classifier matched, over all tenants.
 
 import { Identifier, kindOf, listRoute, LogName, WEEK } from 'actlog/plugin';
 import type { Kind, PluginHost, Route } from 'actlog/plugin';
@@ -19,7 +19,7 @@ interface Pattern {
   readonly acts: number;
 }
 
-/** A smaller count could tell what one tenant or one person did. */
+/** A smaller count could disclose the acts of one tenant or one person. */
 const MINIMUM_ACTS = 10;
 
 const SCHEMA = 'svc-signal-patterns-v1';
