@@ -13,12 +13,18 @@ import type { Json, JsonObject } from '../encoding/json.ts';
 import { LogError } from '../errors.ts';
 import { Turns } from '../turns.ts';
 import type { Kind } from '../types.ts';
-import { makeFolder, removeLeftovers, writable, writeDurableFile } from './durable-file.ts';
+import {
+  makeFolder,
+  removeLeftovers,
+  syncFolder,
+  writable,
+  writeDurableFile,
+} from './durable-file.ts';
 
 /** Named JSON objects, each replaced by compare-and-swap. Values are small: a few kilobytes at most. */
 export interface Register {
   /**
-   * The value under a name; null when there is none.
+   * The value under a name; null when there is none. It is durable when the promise resolves.
    *
    * @throws LogError `store_corrupt` when what is stored is not a JSON object
    */
@@ -83,6 +89,8 @@ export class FileRegister implements FolderRegister {
   readonly folder: string;
   readonly shared = false;
   readonly #turns = new Turns();
+  /** The sync before the first read. A process that was killed may have renamed a file and not synced the folder. */
+  #synced: Promise<void> | null = null;
   /** The names whose leftover temporary files were deleted. */
   readonly #swept = new Set<string>();
 
@@ -136,6 +144,7 @@ export class FileRegister implements FolderRegister {
     const path = this.where(name);
     let text: string;
     try {
+      await this.#sync();
       text = await readFile(path, 'utf8');
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
@@ -146,6 +155,15 @@ export class FileRegister implements FolderRegister {
       throw new LogError('store_corrupt', `${path} is not a checkpoint file`);
     }
     return value;
+  }
+
+  /** Makes what an earlier process wrote durable, so that a power failure after the first read does not take it back. */
+  #sync(): Promise<void> {
+    this.#synced ??= syncFolder(this.folder).catch((error: unknown) => {
+      this.#synced = null;
+      throw error;
+    });
+    return this.#synced;
   }
 
   async advance(name: string, from: JsonObject | null, to: JsonObject): Promise<void> {

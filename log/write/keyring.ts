@@ -13,7 +13,7 @@ import {
 } from '../crypto/keys.ts';
 import { mlDsaPublicKey } from '../crypto/ml-dsa.ts';
 import type { SignPool } from '../crypto/sign-pool.ts';
-import { makeFolder } from '../store/durable-file.ts';
+import { makeFolder, syncFolder } from '../store/durable-file.ts';
 import { LogError } from '../errors.ts';
 import { formatVkey, LOG_KEY } from '../note/note.ts';
 import type { Kind } from '../types.ts';
@@ -45,6 +45,8 @@ export class Keyring {
   static async open(where: KeyFolder, pool: SignPool): Promise<Keyring> {
     const ring = new Keyring(where, pool);
     await makeFolder(where.folder, 0o700);
+    // A process that was killed may have made a key file and not synced the folder.
+    await syncFolder(where.folder);
     for (const name of (await readdir(where.folder)).sort()) {
       if (!name.startsWith(ring.#name('')) || !name.endsWith('.pem')) continue;
       const path = join(where.folder, name);
