@@ -8,7 +8,7 @@ import type { Running } from './running.ts';
 
 const WEEK_MS = 7 * 86_400_000;
 
-/** Answers that have pages or rows and are no lists, because a standard or log/FORMAT.md fixes their form. */
+/** Answers with pages or rows that are not lists, because a standard or log/FORMAT.md defines their form. */
 const FIXED = [
   '/crypto/jwks.json',
   '/log/{kind}/proof/lookup',
@@ -16,7 +16,7 @@ const FIXED = [
   '/api/v1/sessions/{session_id}/proof',
 ];
 
-/** Lists in which the story below puts several rows, with the names that they had before. */
+/** Lists that the acts below fill with several rows, with their former names. */
 const FILLED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   '/api/v1/astl/log.json': { data: 'manifests' },
   '/signal/trigger/feed.json': { data: 'events' },
@@ -38,7 +38,7 @@ interface Schema {
   readonly properties?: Readonly<Record<string, Schema>>;
 }
 
-/** A GET that answers an object, as the OpenAPI document has it. */
+/** A GET that answers an object, from the OpenAPI document. */
 interface Get {
   readonly path: string;
   readonly parameters: readonly string[];
@@ -49,7 +49,7 @@ describe('lists', function () {
   this.timeout(60_000);
   let running: Running;
   let document: Body;
-  /** The month in which the acts of the story are. */
+  /** The month of the acts. */
   let month: string;
   before(async () => {
     running = await run({ LOG_ORIGIN: 'test.example' });
@@ -59,7 +59,7 @@ describe('lists', function () {
   });
   after(() => running.close());
 
-  /** What a reference of the document is to; everything else is itself. */
+  /** The value, or what its `$ref` refers to in the document. */
   const resolved = (value: Body): Body =>
     typeof value?.$ref === 'string'
       ? (value.$ref as string)
@@ -76,7 +76,7 @@ describe('lists', function () {
       return [{ path, parameters, schema: resolved(schema) }];
     });
 
-  /** Whether an answer is a list by what it has, whatever the names of its members are. */
+  /** Whether an answer is a list by its members, whatever their names are. */
   function isList({ parameters, schema: { properties = {} } }: Get): boolean {
     if (['limit', 'cursor'].some((name) => parameters.includes(name))) return true;
     if (['next_cursor', 'has_more'].some((name) => name in properties)) return true;
@@ -171,14 +171,14 @@ describe('lists', function () {
   });
 });
 
-/** A row without what changes from one millisecond to the next. */
+/** A row without the members that change with time. */
 const timeless = (row: unknown): unknown => ({
   ...(row as Body),
   remaining_ms: undefined,
   last_used_at_ms: undefined,
 });
 
-/** Acts that put two rows or more in every list of `FILLED`. */
+/** Acts that create at least two rows in every list of `FILLED`. */
 async function fill(running: Running): Promise<void> {
   const key = running.live;
   const headers = { Prefer: 'wait=10' };
@@ -211,7 +211,7 @@ async function fill(running: Running): Promise<void> {
     const question = { entity, surface: 'policy_bind', from_ms, to_ms };
     await post('/api/v1/absence/witness', question);
   }
-  // Five weeks, so that a month ends as well.
+  // Five weeks, so that a month ends too.
   for (let week = 0; week < 5; week++) await close();
   await post('/api/v1/execute-gate/policy', { rules: [{ id: 'all', effect: 'hold' }] });
   for (const action_type of ['one', 'two']) {

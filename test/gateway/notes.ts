@@ -23,12 +23,12 @@ const noteType: EntryType = {
   },
 };
 
-/** Holds the plugin's writes in flight until it is released. */
+/** Delays the writes of the plugin until it is released. */
 export class Hold {
   release!: () => void;
   enter!: () => void;
   readonly wait = new Promise<void>((resolve) => (this.release = resolve));
-  /** Resolves when a write waits. */
+  /** Resolves when a write is waiting. */
   readonly entered = new Promise<void>((resolve) => (this.enter = resolve));
 }
 

@@ -10,14 +10,14 @@ import type { Running } from './running.ts';
 /** Routes that act on the service: no key of a tenant may call them. */
 const SERVICE = ['GET /api/v1/service', 'GET /metrics', 'POST /api/v1/require-receipt/conformance'];
 
-/** Routes that decide for a tenant. */
+/** Routes that make decisions of a tenant. */
 const OPERATOR = [
   'POST /api/v1/spoliation-seal/release',
   'POST /api/v1/execute-gate/policy',
   'POST /api/v1/execute-gate/holds/{hold_id}',
 ];
 
-/** What an insured may call beside what needs no key. */
+/** The routes that an insured may call in addition to those without a key. */
 const INSURED = [
   'GET /api/v1/me',
   'GET /carrier/v1/insured',

@@ -27,7 +27,7 @@ describe('gateway/scrub', () => {
   });
   afterEach(() => running.close());
 
-  /** Bends a byte of the first block of the first table, as the disk would. */
+  /** Changes a byte of the first block of the first table on disk. */
   async function bend(database: string): Promise<string> {
     const folder = join(running.data, database);
     const [name = ''] = (await readdir(folder)).filter((one) => one.endsWith('.ldb'));
@@ -109,7 +109,7 @@ describe('gateway/scrub', () => {
   });
 });
 
-/** Bends the values of rows so that LevelDB's own checksums hold; rows of the database itself stay. */
+/** Changes the values of rows, with valid checksums of LevelDB; rows of the database itself are kept. */
 async function bendRows(folder: string, prefix: string): Promise<void> {
   const level = new ClassicLevel<string, Uint8Array>(folder, {
     valueEncoding: 'view',

@@ -47,7 +47,7 @@ describe('gateway/search', () => {
   before(async () => {
     test = await openTestLog({ types: [JUDGED] });
     folder = await mkdtemp(join(tmpdir(), 'actlog-search-'));
-    // More than two slices in one step, and then a short one.
+    // More than two slices in one step, then a short one.
     await append(450);
     index = await SearchIndex.open(folder, [test.log], logger);
     await indexed();

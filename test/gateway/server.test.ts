@@ -15,7 +15,7 @@ import type { EarlierPlugin } from '../../plugins/contract/index.ts';
 import { Hold, notes } from './notes.ts';
 import { run } from './running.ts';
 
-/** A plugin whose only route is that of every other one made so. */
+/** A plugin whose route is the same for every plugin made by this function. */
 const twin = (name: string): EarlierPlugin =>
   definePlugin({
     contract: 1,
@@ -35,7 +35,7 @@ const twin = (name: string): EarlierPlugin =>
     ],
   });
 
-/** Keeps the lines of a gateway's log that are warnings or worse. */
+/** Collects the lines of the gateway's log at level warn or above. */
 function warnings(): { readonly warned: readonly string[]; lines(line: string): void } {
   const warned: string[] = [];
   const isWarning = (line: string): boolean => (JSON.parse(line) as { level: number }).level >= 40;

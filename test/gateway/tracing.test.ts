@@ -36,7 +36,7 @@ describe('gateway/tracing', () => {
     );
     receipt = answered.json;
     await running.get('/r/sig_not-there?token=private-token');
-    // The rest is sent when the gateway stops.
+    // The remaining spans are sent when the gateway stops.
     await running.close();
     spans = bodies
       .flatMap((body) => JSON.parse(body).resourceSpans)

@@ -22,12 +22,12 @@ const { tolls_usd, metering } = readCatalog('tolls.json') as unknown as {
   readonly tolls_usd: Readonly<Record<string, number>>;
   readonly metering: Readonly<Record<string, Metering>>;
 };
-/** Catalogs with a toll, beside the illustrative arithmetic that some have. */
+/** Catalogs with a toll, in addition to illustrative arithmetic. */
 const PRICED = readdirSync(catalogUrl(''))
   .filter((file) => /^[a-z-]+\.json$/.test(file) && file !== 'tolls.json')
   .filter((file) => {
     const { scale: _, ...shown } = readCatalog(file) as JsonObject;
-    // A file without `apis` is no catalog of a layer, but data such as the meanings of terms.
+    // A file without `apis` is not a catalog of a layer, but data such as descriptions of terms.
     return shown['apis'] !== undefined && /"\w*toll\w*_usd"/.test(JSON.stringify(shown));
   });
 
@@ -63,12 +63,12 @@ describe('tolls', () => {
         const [key = '', outcome = ''] = toll.split(' ');
         found.set(key, (found.get(key) ?? new Set()).add(name));
         const { outcomes } = metering[key] ?? assert.fail(`no catalog has the toll ${key}`);
-        // An act that was done without asking the gate has no outcome.
+        // An act that was done without a decision of the gate has no outcome.
         const free = outcomes === undefined || (outcome === '' && name.endsWith('/unasked'));
         assert.ok(free || outcomes.includes(outcome), `${name}: ${toll}`);
       }
     };
-    // What visitors call are acts of these routes under other paths.
+    // Visitors call these routes under other paths.
     const routes = running.gateway.routes().filter(({ tag }) => tag !== 'Demonstrations');
     for (const route of routes) {
       for (const body of await bodiesOf(running, route)) await act(route, body);
@@ -119,7 +119,7 @@ describe('tolls', () => {
   });
 });
 
-/** Prices of a catalog with the object that says whether they are metered, by the name of the toll or the place. */
+/** The prices of a catalog, each with the object that says whether it is metered, by toll or by place. */
 function pricesIn(catalog: JsonObject): readonly (readonly [string, JsonObject])[] {
   const { metering: own = {}, toll_inputs_usd, tolls_usd: tolls, skus } = catalog;
   const several = { ...(toll_inputs_usd as object), ...(tolls as object) };
@@ -137,7 +137,7 @@ const PARAMS: Readonly<Record<string, string>> = { hold_id: 'held', slug: 'examp
 const filled = (path: string): string =>
   path.replace(/\{(\w+)\*?\}/g, (_, name: string) => PARAMS[name] ?? 'example');
 
-/** Requests that together come to every outcome which has a toll; of most routes the example is enough. */
+/** Requests that together produce every outcome with a toll; for most routes the example is enough. */
 async function bodiesOf(running: Running, route: Route): Promise<readonly (Json | undefined)[]> {
   const { path, method, example, bytes, appends } = route;
   const key = { key: running.sandbox };

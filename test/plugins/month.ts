@@ -12,19 +12,19 @@ const LISTINGS = '/api/v1/issuer-pays/listings';
 const LISTING = { issuer: 'Acme', domain: 'acme.example' };
 const USDC = 1_000_000;
 
-/** What one act was answered, as it is compared. */
+/** The answer to one act in the form that is compared. */
 export type Told = readonly [name: string, ...answer: unknown[]];
 
-/** One gateway, and all that the parts must remember of each other. */
+/** A gateway, and the data that later parts need from earlier ones. */
 export class Month {
   running: Running;
   readonly told: Told[] = [];
   readonly #owner: string;
   #rival = '';
   #carrier = '';
-  /** Names that answers gave to things, by our own name of them. */
+  /** Ids from answers, by names that the test gives them. */
   readonly #ids = new Map<string, string>();
-  /** What opens the use secrets of permits, by the name of the act. */
+  /** The openings of use secrets, by the name of the act. */
   readonly #secrets = new Map<string, unknown>();
   readonly #hour = Date.now() - 3_600_000;
 
@@ -33,7 +33,7 @@ export class Month {
     this.#owner = running.live;
   }
 
-  /** Whose keys the month is asked with. */
+  /** Issues the keys for the month. */
   async issue(): Promise<void> {
     const { tenants } = this.running.gateway;
     this.#rival = (await tenants.issue({ tenant: 'rival', kind: 'live' })).key;
@@ -41,7 +41,7 @@ export class Month {
     this.#carrier = (await tenants.issue({ tenant: 'insurer', kind: 'live', role })).key;
   }
 
-  /** All three parts; `between` may put another log in the place of the first. */
+  /** Runs all three parts; `between` may replace the log by a successor. */
   async run(between: (running: Running) => Promise<Running>): Promise<readonly Told[]> {
     await this.issue();
     await this.begin();
@@ -152,7 +152,7 @@ export class Month {
     await this.#standing();
   }
 
-  /** What the tenants have, and may do. */
+  /** The possessions and permissions of the tenants. */
   async #standing(): Promise<void> {
     for (const [who, key] of [
       ['owner', this.#owner],
@@ -226,7 +226,7 @@ export class Month {
     return json;
   }
 
-  /** Acts of the tenant with a ceiling, all at once: how many of them are taken. */
+  /** Concurrent acts of the tenant with a ceiling; returns how many are accepted. */
   async #burst(acts: number): Promise<void> {
     const asked = Array.from({ length: acts }, () =>
       this.running.post('/api/v1/classify', { message: 'Hello' }, { key: this.#rival }),
@@ -242,7 +242,7 @@ export class Month {
     );
   }
 
-  /** Whether an answer names the thing that it named when it was first asked. */
+  /** Whether an answer has the same id as the first answer had. */
   #same(name: string, id: string): string {
     const known = this.#ids.get(name);
     if (known === undefined) this.#ids.set(name, id);
@@ -313,7 +313,7 @@ export class Month {
     ]);
   }
 
-  /** Asks the gate about an act of this time and session, or again about one that was asked before. */
+  /** Asks the gate about an act of this time and session, or again about an earlier one. */
   #gate(name: string, amount_atomic: number, again = name) {
     const body = {
       ...{ action_type: 'payment.release', agent_id: `agent:${again}`, amount_atomic },
@@ -385,7 +385,7 @@ export class Month {
     ]);
   }
 
-  /** The same request with the same key, every time. */
+  /** The same request with the same idempotency key. */
   #repeat() {
     const headers = { 'Idempotency-Key': 'once-in-the-month' };
     const shown = (json: Answer['json']) => this.#same('repeated', json.entry_id);
@@ -393,7 +393,7 @@ export class Month {
     return this.#tell('repeat', '/api/v1/classify', body, this.#owner, shown, headers);
   }
 
-  /** Erases the text of an entry of the first part, and asks for it again. */
+  /** Erases the text of an entry of the first part, and requests it again. */
   async #erase(): Promise<void> {
     const id = this.#ids.get('erased') ?? (await this.#erasable());
     const key = this.#owner;

@@ -22,11 +22,11 @@ describe('the sentence of an entry', () => {
   const ajv = new Ajv2020({ strict: false });
 
   it('exists for every type that the product writes', () => {
-    // The versions of a type have one sentence, or rows of their own above.
+    // All versions of a type have one sentence, unless the table above has one for the version.
     const base = (name: string): string => name.replace(/\.v\d+$/, '');
     const said = new Set(SAID.map(([type]) => base(type)));
     const names = [...BUILTIN_TYPES, ...declared.keys()];
-    // All of these have the one sentence of `carriedType`.
+    // These types share the sentence of `carriedType`.
     const carried = /^(?!succession).*\.carried\.v\d+$/;
     assert.deepEqual(
       names.filter((name) => !said.has(base(name)) && !carried.test(name)),

@@ -64,7 +64,7 @@ describe('a question about the time of a closed log', function () {
   const witness = async (body: object) =>
     ok(await ask(WITNESS, { entity: ENTITY, surface: SURFACE, ...body }));
   const get = (path: string) => running.get(path, { key });
-  /** Status, code, param, and whether the message leads to the first log. */
+  /** Status, code, param, and whether the message refers to the first log. */
   const refusal = ({ status, json }: Answer) => [
     ...[status, json.error.code, json.error.param],
     String(json.error.message).includes('/log/live/1/proof/lookup?key='),
@@ -77,7 +77,7 @@ describe('a question about the time of a closed log', function () {
     const options = { suite: native, now_ms: running.clock.wall() };
     return verifyAbsence(document, document.question, trust(log), options);
   };
-  /** A moment with nothing else in its millisecond. */
+  /** A time in whose millisecond there is no other entry. */
   const tick = async (): Promise<number> => {
     await sleep(20);
     const ms = running.clock.wall();

@@ -1,5 +1,5 @@
-// What was settled before a log was closed stays settled in its successor: a payment is bound once, and the tenant that
-// sealed can still end the hold. gateway/API.md §1.2, §7.4, §7.9; log/FORMAT.md §1.
+// Facts that were settled before a log was closed remain settled in its successor: a payment is bound once, and the
+// tenant that sealed can still release the hold. gateway/API.md §1.2, §7.4, §7.9; log/FORMAT.md §1.
 
 import assert from 'node:assert/strict';
 import { ok, run } from '../gateway/running.ts';

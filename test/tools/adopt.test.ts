@@ -26,7 +26,7 @@ describe('actlog adopt', function () {
 
   const opening = (at = data): Promise<TestLog> =>
     openTestLog({ data: at, start_ms: Date.now() - 60_000, more: { checkpoints } });
-  /** Appends an entry and publishes; answers with the size. */
+  /** Appends an entry and publishes; returns the size. */
   async function write(tenant: string, at = data): Promise<number> {
     const test = await opening(at);
     try {
@@ -113,7 +113,7 @@ describe('actlog adopt', function () {
       await cp(copy, older, { recursive: true });
       await write(TENANTS[1]!, copy);
       await rm(checkpoints, { recursive: true });
-      // The newest checkpoint reaches the witness with the adoption of the folder that has it.
+      // The adoption of the folder with the newest checkpoint submits this checkpoint to the witness.
       said(await adopt(copy, [], env), 0, /agrees with witnesses/);
       await rm(checkpoints, { recursive: true });
       said(await adopt(older, ['--accept-risk'], env), 1, /witness one: has cosigned \d+ entries/);

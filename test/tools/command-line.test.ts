@@ -46,7 +46,7 @@ describe('command line', () => {
     assert.deepEqual(commands, ['verify', ':4', '']);
     assert.deepEqual(options, ['--kit', '--key', ':4', '']);
     assert.deepEqual(values, ['live', 'sandbox', 'both', ':4', '']);
-    // No directive against files: the shell completes them itself.
+    // Without the directive that excludes files, the shell completes them itself.
     assert.deepEqual(file, [':0', '']);
     assert.match(script, /actlog complete --/);
   });
@@ -60,7 +60,7 @@ describe('command line', () => {
 
   it('stops reading endless input if the reader of its output has closed the pipe', async () => {
     const child = start(['classify']);
-    // More than the pipe takes at once, so that there is always a rest to write.
+    // More than a pipe buffers, so that unwritten output always remains.
     const lines = '{"text":"Good morning"}\n'.repeat(4_000);
     const more = (): void => void child.stdin.write(lines);
     child.stdin.on('error', () => {}).on('drain', more);

@@ -21,17 +21,17 @@ const text = (path: string): string => readFileSync(new URL(path, TOP), 'utf8');
 const deploy = (name: string): string => text(`tools/deploy/${name}`);
 const GUIDE = text('tools/OPERATING.md');
 
-/** `.ci/run` unpacks Debian's packages there. */
+/** `.ci/run` unpacks packages of Debian there. */
 const UNPACKED = join(homedir(), '.cache/actlog/debian/usr');
 
-/** The path of a program; null where it is missing. */
+/** The path of a program; null if it is missing. */
 function program(name: string): string | null {
   const folders = [...(process.env['PATH'] ?? '').split(delimiter), '/usr/sbin'];
   const places = [...folders, join(UNPACKED, 'bin'), join(UNPACKED, 'sbin')];
   return places.map((folder) => join(folder, name)).find((path) => existsSync(path)) ?? null;
 }
 
-/** A test by a program; skipped where that is missing, except in CI. */
+/** A test that needs a program; skipped without it, except in CI. */
 function byProgram(name: string, title: string, body: (path: string) => Promise<void>): void {
   const path = program(name);
   it(`${title}${path === null ? ` (skipped: no ${name})` : ''}`, async function () {
@@ -142,7 +142,7 @@ describe('tools/deploy', () => {
       'is accepted by systemd-analyze verify, and is hardened',
       async (path) => {
         const unit = join(folder, 'actlog.service');
-        // The program need not be installed for the check.
+        // The program does not have to be installed for this check.
         const node = process.execPath;
         await writeFile(unit, deploy('actlog.service').replace('/usr/bin/node', node));
         const { stdout, stderr } = await run(path, ['verify', '--man=no', unit], {

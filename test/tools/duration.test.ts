@@ -34,7 +34,7 @@ describe('points of time', () => {
       assert.equal(parseInstant(text), ms);
     });
   }
-  // Without an offset it would be the time of whichever machine reads it.
+  // Without an offset the time would depend on the machine that parses it.
   for (const text of [
     '',
     '-1',

@@ -129,7 +129,7 @@ describe('export of one log', () => {
       Array.from({ length: width }, (_, i) => Buffer.from(`lie ${String(n * 256 + i)}`));
     await refused(mirror, /do not lead to the root of its checkpoint of size 600/);
     assert.equal((await filesOf(folder)).has('checkpoint'), false);
-    // What was written of it is not believed either.
+    // The files that the refused export wrote are not trusted either.
     await refused(grown([600, 'leaf']), /publish to a new folder or prefix/);
   });
 
@@ -193,7 +193,7 @@ describe('actlog export', () => {
       assert.equal(ran.code, 0, ran.stderr);
       assert.match(ran.stdout, /^log\.example\/log\/live\/1: \d+ entries, \d+ of them new\n$/);
       const written = await readFile(join(target, 'log/live/1/checkpoint'), 'utf8');
-      // Closing publishes once more only when there is something new.
+      // Closing publishes another checkpoint only if there are new entries.
       assert.ok(parseCheckpoint(written.slice(0, written.indexOf('\n\n') + 1)).size >= size, note);
       const server = await serveFiles(target);
       const reader = new TilesReader(`${server.url}/log/live/1`, vkey);
@@ -223,7 +223,7 @@ describe('actlog export', () => {
       await write(3);
       assert.equal((await actlog(['export', target, '--from', running.url])).code, 0);
       server = await serveFiles(target);
-      // Two clients at different times, one on the copy and one on the service.
+      // Two clients of different times, one on the copy and one on the service.
       const early = await new TilesReader(`${server.url}/log/live/1`, vkey).head();
       await write(4);
       const reader = new TilesReader(`${running.url}/log/live/1`, vkey);

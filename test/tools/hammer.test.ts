@@ -10,7 +10,7 @@ import type { Listening } from '../support/listening.ts';
 
 const OPTIONS = { rate: '200', connections: '8', seconds: '1', json: true };
 
-/** Changes an answer on its way; null leaves it. */
+/** Changes an answer in transit; null leaves it unchanged. */
 type Lie = (path: string, text: string, replayed: boolean) => string | null;
 
 describe('actlog hammer', function () {
@@ -67,7 +67,7 @@ describe('actlog hammer', function () {
 
   it('reports no error for an honest server, in both logs', async () => {
     for (const key of [server.live, server.sandbox]) {
-      // A second may be short for a slow machine: again, until it has come to all of it.
+      // A second may be too short on a slow machine, so the run is repeated until every check was made.
       for (let all = false; !all;) {
         printed = [];
         assert.equal(await hammer(server.url, { ...OPTIONS, key }), 0, printed.join('\n'));
@@ -125,7 +125,7 @@ describe('actlog hammer', function () {
         return lied;
       };
       let code = 0;
-      // On a slow machine a second may go by without an answer to lie about.
+      // On a slow machine a second may pass without an answer to falsify.
       while (lies === 0) code = await hammer(proxy.url, { ...OPTIONS, key: server.live });
       assert.equal(code, 1, printed.join('\n'));
       assert.match(printed.join('\n'), words);

@@ -20,7 +20,7 @@ import { treeHash } from '../support/definitions.ts';
 import { ACT, Forge, RECEIPT_KEY } from '../support/forge.ts';
 import { forgeVkey, serveLogs } from '../support/serve-log.ts';
 
-/** A log with one act whose map head denies it, and the document of that lie. */
+/** A log with one act that its map head denies, and a document that denies it too. */
 function lyingLog(): { log: Forge; document: JsonObject; index: number } {
   const log = new Forge().open().tenant().declare('gate.decision.v1', {}, []).claim();
   const proof = log.mapProof(SURFACE);
@@ -33,7 +33,7 @@ function lyingLog(): { log: Forge; document: JsonObject; index: number } {
   return { log, document: documentOf(log, question, { proof, verdict: 'UNDECLARED' }), index };
 }
 
-/** The receipt of an entry, with its place under the log as it is now. */
+/** The receipt of an entry, with its proof in the present log. */
 function receiptOf(log: Forge, index: number, place: JsonObject | null = null): JsonObject {
   const text = log.texts[index]!;
   const { origin } = log;
@@ -49,7 +49,7 @@ function receiptOf(log: Forge, index: number, place: JsonObject | null = null): 
 
 const nobody = { consistency: () => Promise.resolve(null), inclusion: () => Promise.resolve(null) };
 
-/** Paths by the definition, as a mirror of this log would give them. */
+/** Paths by the definition, as a mirror of this log would serve them. */
 const from = (log: Forge): object => ({
   consistency: (older: number, newer: number) =>
     Promise.resolve(
@@ -69,13 +69,13 @@ const from = (log: Forge): object => ({
 const run = (receipt: JsonObject, document: JsonObject, more: object = {}): Promise<Refutation> =>
   refute({ receipt, document, trust, ...nobody, ...more });
 
-/** What is proven, by the contradiction that the proof names. */
+/** The contradiction that the proof shows. */
 function provenBy(refutation: Refutation): JsonObject {
   assert.equal(refutation.outcome, 'proven', refutation.reason);
   return (refutation as { proof: JsonObject }).proof;
 }
 
-/** With nothing but the offline verifier: both objects hold, and contradict each other. */
+/** With the offline verifier only: both objects are valid and contradict each other. */
 function assertContradicts(proof: JsonObject): void {
   const document = proof['document'] as JsonObject;
   const { verdict } = verifyAbsence(document, questionOf(document), trust, { suite: native });
@@ -122,7 +122,7 @@ describe('a refutation', () => {
     const { log, index } = lyingLog();
     const receipt = receiptOf(log, index);
     const ms = log.ms;
-    // The lie comes later: the map of the second head has no such chain, either.
+    // The false map head comes later: the map of the second head lacks the chain too.
     const proof = new Forge().open().tenant().declare('gate.decision.v1', {}, []).claim();
     const map_root = toHex(proof.mapRoot());
     log.mapHead({ statement: { map_root } });

@@ -8,11 +8,11 @@ import { join } from 'node:path';
 import type { ChildProcessWithoutNullStreams } from 'node:child_process';
 import { start } from '../support/actlog.ts';
 
-/** One server on a folder of its own. */
+/** A server on its own folder. */
 export class Served {
   readonly folder: string;
   readonly data: string;
-  /** What it has printed so far. */
+  /** Its output so far. */
   printed = '';
   readonly #server: ChildProcessWithoutNullStreams;
 
@@ -66,14 +66,14 @@ export class Served {
     return text;
   }
 
-  /** Keeps an answer in a file. */
+  /** Saves an answer to a file. */
   async keep(name: string, path: string, body?: object): Promise<string> {
     const file = join(this.folder, name);
     await writeFile(file, await this.answer(path, body));
     return file;
   }
 
-  /** Keeps the silence receipt of a session in a file. */
+  /** Saves the silence receipt of a session to a file. */
   silence(session_id: string): Promise<string> {
     return this.keep(`${session_id}.json`, '/silence-receipt', { session_id, context: 'waited' });
   }

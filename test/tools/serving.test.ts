@@ -18,7 +18,7 @@ describe('actlog serve, and commands against a running service', function () {
   });
   after(() => served.stop());
 
-  /** The kids of the JWKS. */
+  /** The key ids of the JWKS. */
   async function publishedKids(): Promise<readonly string[]> {
     const { keys } = JSON.parse(await served.answer('/crypto/jwks.json')) as {
       keys: readonly { readonly kid: string }[];
@@ -56,7 +56,7 @@ describe('actlog serve, and commands against a running service', function () {
       await setTimeout(100);
       status = await health();
     }
-    // The last lines are printed behind the first answer, and access lines a second later.
+    // The last lines are printed after the first answer, and access lines a second later.
     await setTimeout(1500);
     assert.deepEqual([status, await health()], [200, 200]);
     const ended = once(unread, 'exit');

@@ -14,7 +14,7 @@ import { openTestLog } from '../support/open-test-log.ts';
 import type { TestLog } from '../support/open-test-log.ts';
 import { writeMirror } from '../support/write-mirror.ts';
 
-/** The commands know no plugin `demo`: its rows are left out, so none are projected. */
+/** The commands do not know the plugin `demo`, so no rows are projected. */
 const TYPES: readonly EntryType[] = [
   { name: DEMO_ACT.name, schema: DEMO_ACT.schema, keys: DEMO_ACT.keys },
 ];
@@ -26,7 +26,7 @@ describe('actlog on a stopped data folder', function () {
 
   beforeEach(async () => {
     data = await mkdtemp(join(tmpdir(), 'actlog-stopped-'));
-    // The successor and the clock of the commands are of today.
+    // The successor and the commands use the clock of the machine.
     test = await openTestLog({ data, types: TYPES, start_ms: Date.now() - 60_000 });
     await test.log.append([act(1, 'a'), act(2, 'b')]);
     await test.publish();
@@ -110,7 +110,7 @@ describe('actlog on a stopped data folder', function () {
   describe('restore', () => {
     let size: number;
 
-    /** Puts the database back to before the last acts. */
+    /** Replaces the database by one from before the last acts. */
     beforeEach(async () => {
       const backup = join(data, 'backup');
       await test.log.operator.backup(backup);
@@ -146,7 +146,7 @@ describe('actlog on a stopped data folder', function () {
     });
 
     it('asks the witnesses before it publishes the last checkpoint, and again when it is repeated', async () => {
-      // The database is behind its file: only a log that is well can be closed.
+      // The database is behind its file, and only an intact log can be closed.
       await rm(data, { recursive: true });
       const well = await openTestLog({ data, types: TYPES, start_ms: Date.now() - 60_000 });
       const { vkey } = well.log;

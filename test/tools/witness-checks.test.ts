@@ -27,7 +27,7 @@ describe('witness: add-checkpoint', () => {
   });
   afterEach(() => served.end());
 
-  /** Brings it to a size. */
+  /** Cosigns checkpoints up to this size. */
   const cosigned = async (size: number): Promise<void> => {
     assert.equal((await served.answer(tree.request(0, size)))[0], 200);
   };
@@ -56,9 +56,9 @@ describe('witness: add-checkpoint', () => {
       good.slice(0, -1),
       good.replace('\u2014', '-'),
       formatAddCheckpoint({ old: 0, path: [], note: note.replace('\n\n', '\n\n\n') }),
-      // An extension line may be anything but empty.
+      // An extension line must not be empty.
       `old 0\n\n${ORIGIN}\n5\n${Buffer.alloc(32).toString('base64')}\n\nx\n\n${note.split('\n\n')[1]!}`,
-      // Of an unknown log, too.
+      // Also for an unknown log.
       good.replaceAll(ORIGIN, 'other.example').replace('\n5\n', '\n5 \n'),
     ]) {
       assert.equal((await served.answer(body))[0], 400, JSON.stringify(body));
@@ -99,7 +99,7 @@ describe('witness: add-checkpoint', () => {
       const [status] = await served.answer(formatAddCheckpoint({ old: 0, path: [], note }));
       assert.equal(status, 403, String(lines.length));
     }
-    // Before the size is looked at.
+    // Checked before the size.
     await cosigned(5);
     assert.equal((await served.answer(forged.request(1)))[0], 403);
   });

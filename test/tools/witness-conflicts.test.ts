@@ -15,7 +15,7 @@ import { ORIGIN, Served, signer } from './witness-served.ts';
 
 describe('witness: a log that contradicts a cosigned checkpoint', () => {
   let served: Served;
-  /** What was cosigned, of five entries; and another history. */
+  /** The cosigned tree of five entries, and a different history. */
   const tree = new GrowingTree(ORIGIN, 41).grow(5);
   const fork = new GrowingTree(ORIGIN, 41).grow(4).grow(3, 'other');
 
@@ -32,7 +32,7 @@ describe('witness: a log that contradicts a cosigned checkpoint', () => {
     return ((await response.json()) as { conflicts: JsonObject[] }).conflicts;
   };
 
-  /** The sentence of the offline verifier, which must prove the finding. */
+  /** The sentence of the offline verifier, which must accept the finding. */
   const proven = async (finding: JsonObject | undefined): Promise<string> => {
     const trust = { origin: ORIGIN, vkey: tree.vkey, keys: [] };
     const { valid, summary } = await violationVerifier.check(finding ?? {}, trust, {

@@ -14,13 +14,13 @@ import { seededSigner } from '../log/note/seeded-signer.ts';
 export const ORIGIN = 'log.example/log/live/1';
 export const NAME = 'witness.example/one';
 export const NOW_S = 1_790_000_000;
-/** The witness's own key. */
+/** The key of the witness. */
 export const signer = seededSigner(40);
 export const vkey = formatVkey(native, NAME, COSIGNER_KEY, signer.publicKey);
-/** Content type of the size that a 409 tells. */
+/** The content type of the size in a 409. */
 const SIZE_TYPE = 'text/x.tlog.size';
 
-/** A served witness over a folder of its own. */
+/** A witness served over its own folder. */
 export class Served {
   folder = '';
   url = '';
@@ -57,7 +57,7 @@ export class Served {
     return fetch(`${this.url}/add-checkpoint`, { method: 'POST', body });
   }
 
-  /** Status and body, and the type of a size. */
+  /** Status and body, and the content type if the body is a size. */
   async answer(body: string | Uint8Array<ArrayBuffer>): Promise<[number, string]> {
     const response = await this.post(body);
     const text = await response.text();
@@ -68,6 +68,6 @@ export class Served {
   }
 }
 
-/** Hex of SHA-256 of an origin: its place among what the witness shows. */
+/** The SHA-256 of an origin in hex, which is its path at the witness. */
 export const hashOf = (origin: string): string =>
   Buffer.from(native.sha256(Buffer.from(origin))).toString('hex');

@@ -64,7 +64,7 @@ describe('witness: serving', () => {
         resolve(answer.statusCode);
       });
       sent.on('error', reject);
-      // Chunked, and never ended.
+      // A chunked body that never ends.
       sent.write('y'.repeat(140_000));
     });
     assert.equal(status, 413);
@@ -96,7 +96,7 @@ describe('actlog witness', () => {
   });
   afterEach(() => rm(folder, { recursive: true, force: true }));
 
-  /** Starts it and reads the line for the policy. */
+  /** Starts the witness, and reads the line for the policy. */
   async function running(): Promise<{ line: string; end: () => Promise<number | null> }> {
     const child = start(args());
     const [line] = (await once(createInterface(child.stdout), 'line')) as [string];
@@ -126,7 +126,7 @@ describe('actlog witness', () => {
       body: tree.request(0),
     });
     assert.equal(again.status, 409);
-    // While it runs nobody else has its memory.
+    // While it runs, no other process can open its state.
     const twin = await actlog(args());
     assert.equal(twin.code, 1);
     assert.match(twin.stderr, /does another witness run on it/);

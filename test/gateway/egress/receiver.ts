@@ -6,7 +6,7 @@ import type { IncomingHttpHeaders, IncomingMessage, Server, ServerResponse } fro
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 
-/** A request as it came. */
+/** A received request. */
 export interface Received {
   readonly path: string;
   readonly headers: IncomingHttpHeaders;
@@ -16,7 +16,7 @@ export interface Received {
 /** Answers a request; the default is 204. */
 export type Answering = (request: Received, res: ServerResponse) => unknown;
 
-/** A receiver that listens. */
+/** A listening receiver. */
 export interface Receiver {
   readonly server: Server;
   readonly port: number;
@@ -24,22 +24,25 @@ export interface Receiver {
   /** `http://<host>:<port><path>`, or https. */
   url(path?: string, host?: string): string;
   answer(answering: Answering): void;
-  /** Resolves when `count` requests have come in all, with all of them. */
+  /** Resolves with all requests once `count` of them have arrived. */
   whenReceived(count: number): Promise<readonly Received[]>;
   close(): Promise<void>;
 }
 
 const accept: Answering = (_, res) => res.writeHead(204).end();
 
-/** How a receiver listens. */
+/** Options of a receiver. */
 export interface Listening {
-  /** Any free one unless given. */
+  /** A free port unless given. */
   readonly port?: number;
-  /** Its key and certificate in PEM; without, it speaks http. */
+  /** Its key and certificate in PEM; without them it serves http. */
   readonly tls?: { readonly key: string; readonly cert: string };
 }
 
-/** Starts a receiver. 127.0.0.2 unless given, so that 127.0.0.1 can stand for what must not be reached. */
+/**
+ * Starts a receiver, on 127.0.0.2 unless given, so that tests can use 127.0.0.1 as an address that must not be
+ * reached.
+ */
 export async function startReceiver(
   address = '127.0.0.2',
   { port: wanted = 0, tls }: Listening = {},
@@ -85,14 +88,14 @@ export async function startReceiver(
   };
 }
 
-/** Two receivers on one port of two addresses. */
+/** Two receivers on the same port of two addresses. */
 export async function startTwins(one: string, other: string): Promise<[Receiver, Receiver]> {
   for (;;) {
     const first = await startReceiver(one);
     try {
       return [first, await startReceiver(other, { port: first.port })];
     } catch {
-      // The port was somebody's on the other address.
+      // The port was in use on the other address.
       await first.close();
     }
   }

@@ -15,7 +15,7 @@ import type { EarlierPlugin } from '../../../plugins/contract/index.ts';
 import { run } from '../running.ts';
 import type { Running } from '../running.ts';
 
-/** A plugin with a command of the operator and one of the clock. */
+/** A plugin with a command of the operator and a scheduled one. */
 function marks(ticked: () => void): EarlierPlugin {
   return definePlugin({
     contract: 1,
@@ -93,7 +93,7 @@ describe('commands of plugins', () => {
 
 describe('jobs', () => {
   const DAY_MS = 86_400_000;
-  /** Longest wait that Node.js keeps: above it a timer fires after a millisecond. */
+  /** The longest delay that Node.js supports: a timer with a longer one fires after a millisecond. */
   const TIMER_MS = 2 ** 31 - 1;
 
   beforeEach(() => {
@@ -103,7 +103,7 @@ describe('jobs', () => {
     mock.timers.reset();
   });
 
-  /** Starts a job of this interval and a duration; `pass` moves the time in steps of a timer at most. */
+  /** Starts a job with this interval and duration; `pass` advances the time in steps of at most one timer. */
   function started(every_ms: number, takes_ms = 0) {
     const waits = mock.method(globalThis, 'setTimeout');
     const runs: number[] = [];

@@ -63,7 +63,7 @@ describe('PLUGINS', () => {
   let folder: string;
   let before_: string;
 
-  /** Writes a package of the operator's folder, whose plugin has the name of the package. */
+  /** Writes a package into the folder of the operator; its plugin has the name of the package. */
   async function packed(name: string, manifest: object, file = 'index.js'): Promise<void> {
     const place = join(folder, 'node_modules', name);
     await mkdir(join(place, 'dist'), { recursive: true });

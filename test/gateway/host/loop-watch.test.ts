@@ -13,7 +13,7 @@ import { codeOf } from '../http/envelope.ts';
 import { ok, run } from '../running.ts';
 import type { Running } from '../running.ts';
 
-/** A watch over a clock that the test moves, and what it reported. */
+/** A watch with a clock that the test sets, and its reports. */
 function watched() {
   let now = 0;
   const reported: [string[], number][] = [];
@@ -78,7 +78,7 @@ describe('gateway/host/loop-watch', () => {
   });
 });
 
-/** Occupies the event loop for longer than is allowed. */
+/** Blocks the event loop for longer than allowed. */
 function block(): void {
   const end = performance.now() + 1050;
   while (performance.now() < end);
@@ -158,7 +158,7 @@ describe('a plugin that misbehaves', () => {
   });
   after(() => running.close());
 
-  /** The first line of the log that says this; fails after 5 s without one. */
+  /** The first line of the log that matches; fails after 5 s without one. */
   async function line(text: string): Promise<Readonly<Record<string, unknown>>> {
     const signal = AbortSignal.timeout(5000);
     for (;;) {

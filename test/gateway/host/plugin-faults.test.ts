@@ -15,7 +15,7 @@ import { errorsOf } from '../../../plugins/contract/index.ts';
 import type { Plugin } from '../../../plugins/contract/index.ts';
 import { run } from '../running.ts';
 
-/** A plugin as JavaScript may have it: anything may stand anywhere. */
+/** A plugin written in JavaScript: any member may have any value. */
 type Loose = Record<string, unknown>;
 
 const GOOD_ROUTE: Loose = {
@@ -59,14 +59,14 @@ const CLOSED = errorsOf({ topic_closed: { status: 409, sentence: 'The topic is c
 const withError = (code: string, more: Loose): Plugin =>
   plugin({ errors: { [code]: { ...CLOSED.topic_closed, code, ...more } } });
 
-/** As much of a gateway as a set-up without routes that are asked needs. */
+/** The parts of a gateway that setting up plugins needs. */
 const gateway = {
   served: { live: [], sandbox: [] },
   config: readConfig({}).config,
   catalog: () => ({ tolls_usd: { classify: 0.05 } }),
 } as unknown as Gateway;
 
-/** What a start does with declarations, up to the paths. */
+/** What a start does with the declarations of a plugin. */
 function start(one: Plugin): void {
   const ordered = orderPlugins([one]);
   new Dispatch(setUpPlugins(ordered, gateway, pluginSettings(ordered, readConfig({}))).routes);
@@ -305,7 +305,7 @@ describe('a plugin with a fault', () => {
         (error: Error) => {
           assert.match(error.message, reason);
           assert.match(error.message, /^plugin (notes|Notes): [^\n]*$/);
-          // The names that the command line shows without a stack.
+          // The error names that the command line prints without a stack.
           assert.match(error.name, /^(?:Plugin|Config)Error$/);
           return true;
         },

@@ -8,7 +8,7 @@ import { codeOf } from '../http/envelope.ts';
 import { ok, run } from '../running.ts';
 import type { Answer, Running } from '../running.ts';
 
-/** What the rules of the plugin do with the next entries. */
+/** How the rules of the plugin treat the next entries. */
 type Mood = 'well' | 'admit' | 'project' | 'promise' | 'nothing' | 'bigint' | 'circular' | 'nan';
 
 const circular: Record<string, unknown> = {};

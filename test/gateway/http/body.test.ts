@@ -80,7 +80,7 @@ describe('a body', () => {
       assert.equal(codeOf(answer, 400), 'invalid_json');
       assert.doesNotMatch(answer.text, /zebra|quagga/i);
     }
-    // In cluster mode the node that forwards a request has a line of it too.
+    // In cluster mode the node that forwards a request also logs a line.
     assert.ok(lines.filter((line) => line.includes('"status":400')).length >= 4);
     assert.doesNotMatch(lines.join(''), /zebra|quagga/i);
   });
@@ -158,7 +158,7 @@ describe('a body', () => {
     const chunk = `10000\r\n${'a'.repeat(65_536)}\r\n`;
     let sent = 0;
     const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()));
-    // Writes for as long as the server takes it: 100 MB would be far beyond.
+    // Writes as long as the server reads; 100 MB would be far above the limit.
     const pump = (): void => {
       while (!socket.destroyed && sent < 1600) {
         sent += 1;
@@ -221,7 +221,7 @@ describe('a body', () => {
   });
 });
 
-/** What a server says until it closes. */
+/** Everything that a server sends until it closes the connection. */
 function readAll(socket: Socket): Promise<string> {
   return new Promise((resolve) => {
     let text = '';

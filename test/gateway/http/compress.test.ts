@@ -50,7 +50,7 @@ describe('compressed answers', () => {
       assert.deepEqual([plain.vary, zipped.vary], ['Accept-Encoding', 'Accept-Encoding'], path);
       assert.ok(plain.body.equals(zipped.body), path);
       if (plain.etag !== '') assert.notEqual(plain.etag, zipped.etag, path);
-      // The second one is the kept one.
+      // The second one is from the cache.
       assert.ok((await fetched(path, gzip)).body.equals(plain.body), path);
     }
   });

@@ -16,7 +16,7 @@ interface FindingErrors {
   readonly Unanswerable: typeof Unanswerable;
 }
 
-/** A second instance of a module, as a second installed copy would be. */
+/** A second instance of a module, as a second installed copy would have. */
 const copyOf = async (path: string): Promise<unknown> =>
   import(`${new URL(path, import.meta.url).href}?copy`);
 

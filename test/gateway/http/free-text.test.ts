@@ -10,17 +10,17 @@ import { FOUNDRY_BODIES } from '../../plugins/foundry/bodies.ts';
 import { run } from '../running.ts';
 import type { Answer, Running } from '../running.ts';
 
-/** What no entry may have, in any spelling of it. */
+/** The mark that no entry may contain, in any case. */
 const MARK = 'Zebra Quagga';
 const MARKED = /zebra|quagga/i;
 
-/** What a partner of the relay asks to be known by stands in its public links (gateway/API.md §17). */
+/** Types whose entries contain the public name of a partner or issuer (gateway/API.md §17). */
 const PUBLIC_NAMES: Readonly<Record<string, readonly string[]>> = {
   'relay.partner.v1': ['slug', 'links'],
   'issuer-pays.listing.v1': ['slug', 'links'],
 };
 
-/** Routes that take a text as it is and log a commitment to it; others may only know listed names. */
+/** Routes that accept free text and log a commitment to it; other routes may accept listed names only. */
 const TAKING = [
   ...['/api/v1/classify', '/silence-receipt', '/api/v1/bind-payment', '/tcb/bind-payment'],
   ...['/api/v1/restraint', '/tcb/restraint-atom', '/tcb/counterfactual-replay'],
@@ -43,7 +43,7 @@ const isFree = (schema: Schema): boolean =>
 const isObject = (value: Json | undefined): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** A value of the schema with a mark in each free text of it; undefined where there is room for none. */
+/** A value of the schema with the mark in each free text; undefined if the schema has no free text. */
 function marked(schema: Schema, example: Json | undefined, place: string): Json | undefined {
   const { anyOf, properties, items } = schema as {
     readonly anyOf?: readonly Schema[];
@@ -69,7 +69,7 @@ function marked(schema: Schema, example: Json | undefined, place: string): Json 
     return { ...given, [`${MARK} name`]: `${MARK} ${place}` };
   }
   const found = Object.entries(properties).flatMap(([name, member]): [string, Json][] => {
-    // A permit is used by its holder, with the secret that the service made.
+    // A use secret must be the one that the service created.
     if (name === 'use_secret') return [];
     const value = marked(member, given[name], `${place} ${name}`);
     return value === undefined ? [] : [[name, value]];
@@ -90,7 +90,7 @@ describe('free text of callers', function () {
       .routes()
       .filter(({ method, body, bytes }) => method === 'POST' && body !== undefined && !bytes);
 
-  /** Bodies of routes whose examples cannot stand alone, by path. */
+  /** Bodies for routes whose example needs another entry first, by path. */
   const BODIES: Readonly<Record<string, (running: Running) => Promise<object>>> = {
     ...FOUNDRY_BODIES,
     async '/tcb/counterfactual-replay'({ post, sandbox }) {
@@ -123,8 +123,8 @@ describe('free text of callers', function () {
     ((await BODIES[route.path]?.(running)) ?? route.example) as JsonObject | undefined;
 
   /**
-   * Sends all marks at once, then one member at a time, for those that no mark may stand in. Such a member is refused
-   * by its name; says whether any mark was taken.
+   * Sends all marks at once, then one member at a time for members that accept no mark. Such a member must be refused
+   * by name; returns whether any mark was accepted.
    */
   async function drive(route: Route, example: JsonObject): Promise<boolean> {
     const schema = route.body as unknown as Schema;
@@ -141,7 +141,7 @@ describe('free text of callers', function () {
       if (status === 200) taken = true;
       else {
         const what = `${route.path}: ${text}`;
-        // 503: a model that only an upstream could have.
+        // 503: a model that only an upstream has.
         assert.ok([400, 404, 409, 503].includes(status), what);
         if (status !== 503) assert.equal(typeof json.error.param, 'string', what);
       }

@@ -3,11 +3,11 @@
 
 import type { Json, Route } from '../../../plugins/contract/index.ts';
 
-/** Words that only tenant `first` may see, and words that a caller gives wherever a text fits. */
+/** Text that only tenant `first` may see, and text that a caller sends in every free text. */
 export const SECRET = 'Only The First Tenant Knows';
 export const WORDS = 'Words Of A Caller In Clear';
 
-/** JSON values in the place of any member, as they go over the wire. */
+/** JSON values for any member, as sent over the network. */
 const VALUES: readonly string[] = [
   'null',
   'true',
@@ -103,7 +103,7 @@ const TEXTS: readonly string[] = [
   '00000000-0000-0000-0000-000000000000',
 ];
 
-/** What is sent as it is, not encoded. */
+/** Parts that are sent unencoded. */
 const RAW_TEXTS: readonly string[] = [
   '%',
   '%zz',
@@ -115,7 +115,7 @@ const RAW_TEXTS: readonly string[] = [
   '+',
 ];
 
-/** The bodies that differ from one that works in one place, and so in every place. */
+/** Variants of a valid body with one hostile value, for every place in it. */
 export function* bodiesOf(route: Route): Generator<string> {
   const example = (route.example ?? {}) as Record<string, Json>;
   const declared = (route.body as { properties?: object } | undefined)?.properties ?? {};

@@ -1,6 +1,6 @@
-// Every declared route against hostile members, queries, paths, methods, bodies and keys: always the
-// envelope with a code that the operation declares, never a cause, never another tenant's words, and no free
-// text in any entry. gateway/API.md §1.2, §4.
+// Every declared route with hostile members, queries, paths, methods, bodies and keys. The answer is always the
+// envelope with a code that the operation declares; it shows no cause and no text of another tenant, and no entry has
+// free text. gateway/API.md §1.2, §4.
 
 import assert from 'node:assert/strict';
 import type { Route } from '../../../plugins/contract/index.ts';
@@ -25,7 +25,7 @@ describe('every declared route', function () {
     running = await run();
     range = new Range(running);
     stranger = (await running.gateway.tenants.issue({ tenant: 'stranger', kind: 'live' })).key;
-    // Something of another tenant is there to be found.
+    // Creates data of another tenant that a leak would show.
     for (const route of running.gateway.routes().filter(({ method }) => method === 'POST')) {
       const body = JSON.stringify({
         ...(route.example as object | undefined),

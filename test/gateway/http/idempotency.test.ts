@@ -187,7 +187,7 @@ describe('idempotency', () => {
     const next = await write('restart-1', { text: 'x' });
     assert.equal(next.status, 200);
     assert.equal(next.headers.get('idempotent-replayed'), null);
-    // The sweep takes the rows that are due and leaves the one that was written again.
+    // The sweep removes expired rows and keeps the one that was written again.
     assert.ok((await sweepRecords(log, running.gateway.now(), DAY_MS)) > 5);
     assert.equal((await log.attachedRows('idempotency/')).length, 1);
     assert.equal((await log.attachedRows('idempotency-expiry/')).length, 1);

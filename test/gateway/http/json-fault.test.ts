@@ -20,7 +20,7 @@ function isRefused(text: Uint8Array): boolean {
 
 const deep = (levels: number): string => `${'['.repeat(levels)}${']'.repeat(levels)}`;
 
-/** Text, reason, line, column; the offset is that of the column where the text has no wide character. */
+/** Text, reason, line, column; the offset is that of the column if the text has no wide characters. */
 const FAULTS: readonly (readonly [string, RegExp, number, number, number?])[] = [
   ['{', /^it ends where a member name in double quotes is expected$/, 1, 2],
   ['{"a":"x"', /^it ends where a comma or } is expected$/, 1, 9],

@@ -12,7 +12,7 @@ import { run } from '../running.ts';
 import type { Running } from '../running.ts';
 import { until } from '../webhooks/receiving.ts';
 
-/** An answer without end, and one that waits until somebody has lost patience with the first. */
+/** A route with an endless answer, and one that answers only after a client has closed the first. */
 function streaming(): { readonly plugin: EarlierPlugin; readonly ended: Promise<void> } {
   let end!: () => void;
   const ended = new Promise<void>((resolve) => (end = resolve));
@@ -49,7 +49,7 @@ function streaming(): { readonly plugin: EarlierPlugin; readonly ended: Promise<
   return { plugin, ended };
 }
 
-/** Sends a text and reads until the server closes. */
+/** Sends a text, and reads until the server closes the connection. */
 async function talk(port: number, text: string): Promise<string> {
   const socket = connect(port, '127.0.0.1');
   let answer = '';
@@ -63,7 +63,7 @@ async function talk(port: number, text: string): Promise<string> {
 
 describe('a listening gateway', () => {
   let running: Running;
-  /** One that waits for nobody: whoever is slow, or idle, is closed. */
+  /** A gateway with short time limits, which closes slow and idle connections. */
   let hasty: Running;
   before(async () => {
     running = await run({}, { plugins: [notes()] });
@@ -216,7 +216,7 @@ describe('a listening gateway', () => {
     assert.ok(refused >= 20, `${String(refused)} were closed`);
     for (const socket of sockets) socket.destroy();
     await Promise.all(closing);
-    // The server hears of a closed connection a little later than who closed it.
+    // The server notices a closed connection a little later than the client.
     const served = await until(() => hasty.get('/notes/total').catch(() => null));
     assert.equal(served.status, 200);
   });

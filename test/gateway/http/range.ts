@@ -11,7 +11,7 @@ import type { Problems } from '../../../gateway/http/problems.ts';
 import type { Running } from '../running.ts';
 import { SECRET } from './hostile-values.ts';
 
-/** A request as it goes over the wire. */
+/** A request as sent over the network. */
 export interface Shot {
   readonly method: string;
   readonly path: string;
@@ -19,7 +19,7 @@ export interface Shot {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Its answer, read whole. */
+/** Its answer with the whole body. */
 export interface Hit {
   readonly status: number;
   readonly id: string;
@@ -28,7 +28,7 @@ export interface Hit {
   readonly text: string;
 }
 
-/** Where requests are aimed at one gateway, over few connections. */
+/** Sends requests to one gateway, over few connections. */
 export class Range {
   readonly #port: number;
   readonly #dispatch: Dispatch;
@@ -41,7 +41,7 @@ export class Range {
     this.#problems = gateway.problems;
   }
 
-  /** Sends a request as it is. */
+  /** Sends a request unchanged. */
   shoot({ method, path, body, headers }: Shot): Promise<Hit> {
     return new Promise((resolve, reject) => {
       const sent = request(
@@ -62,13 +62,13 @@ export class Range {
         },
       );
       sent.on('error', reject);
-      // Node announces no body on a GET by itself, and writes it all the same.
+      // For a GET, Node.js writes the body without a Content-Length unless it is set.
       if (body !== undefined) sent.setHeader('Content-Length', Buffer.byteLength(body));
       sent.end(body);
     });
   }
 
-  /** Sends a request and holds its answer to the rule. */
+  /** Sends a request and asserts the rules for its answer. */
   async aim(shot: Shot): Promise<Hit> {
     const hit = await this.shoot(shot);
     const what = `${shot.method} ${shot.path} ${(shot.body ?? '').slice(0, 300)} -> ${String(hit.status)} ${hit.text.slice(0, 300)}`;
@@ -93,7 +93,7 @@ export class Range {
     if (hit.type.startsWith('application/x-protobuf')) return hit;
     assert.match(hit.type, /^application\/json/, what);
     if (route?.problem !== undefined) {
-      // google.rpc.Status, as OTLP demands.
+      // A google.rpc.Status, as OTLP requires.
       const status = JSON.parse(hit.text) as { readonly code: number; readonly message: string };
       assert.ok(status.code > 0 && status.message.length > 0 && status.message.length < 1000, what);
       return hit;
@@ -104,14 +104,14 @@ export class Range {
     assert.equal(this.#problems.statusOf(error.code), hit.status, what);
     assert.equal(typeOf(hit.status), error.type, what);
     assert.equal(error.request_id, hit.id, what);
-    // What the OpenAPI document says of the operation.
+    // The error codes that the OpenAPI document declares for the operation.
     const declared = route === undefined ? null : codesOf(route).map(({ code }) => code);
     assert.ok(declared?.includes(error.code) ?? true, `undeclared: ${what}`);
     assert.ok(error.message.length > 0 && error.message.length < 1000, what);
     return hit;
   }
 
-  /** Aims all of them, some at once. */
+  /** Sends all requests, sixteen at a time. */
   async volley(shots: readonly Shot[]): Promise<readonly Hit[]> {
     const hits: Hit[] = [];
     for (let i = 0; i < shots.length; i += 16) {

@@ -178,7 +178,7 @@ describe('rate limits', () => {
 describe('requests with unbounded work', () => {
   let running: Running;
   let holds: Hold[];
-  /** Answers as soon as the hold of the request's number is released. */
+  /** Answers once the hold with the number in the request is released. */
   const plugin = definePlugin({
     contract: 1,
     name: 'long',
@@ -254,7 +254,7 @@ describe('requests with unbounded work', () => {
     await Promise.all(holds.map(({ entered }) => entered));
     socket.destroy();
     for (const { release } of holds) release();
-    // Both places are free again: two are let in before one of them is answered.
+    // Both places are free: two requests are admitted before one of them is answered.
     await until(async () => {
       holds = [new Hold(), new Hold()];
       const held = holds.map((_, number) => ask(number, '192.0.2.4'));

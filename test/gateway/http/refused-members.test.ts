@@ -12,7 +12,7 @@ import type { Answer, Running } from '../running.ts';
 const ACT = { action_type: 'payment.release', agent_id: 'agent:a' };
 const SECRET = { salt: '0123456789abcdef0123456789abcdef', value: 'a secret' };
 
-/** Requests of routes whose example would have to name something that stands already. */
+/** Requests of routes whose example would have to name an existing object. */
 const BODIES: Readonly<Record<string, JsonObject>> = {
   '/api/v1/execute-gate': { ...ACT, use_secret: SECRET },
   '/api/v1/execute-gate/bind': { ...ACT, use_secret: SECRET },
@@ -55,19 +55,19 @@ const BODIES: Readonly<Record<string, JsonObject>> = {
   },
 };
 
-/** The body of a route that works. */
+/** A body that the route accepts. */
 function bodyOf({ path, example }: Route): JsonObject {
   const shown = BODIES[path] ?? example;
   return (shown as JsonObject | undefined) ?? {};
 }
 
-/** What may stand in the place of a member; only what its schema refuses is sent. */
+/** Candidate values for a member; only those that its schema refuses are sent. */
 const VALUES: readonly Json[] = [
   ...[null, true, -1, 1.5, 7, Number.MAX_SAFE_INTEGER + 1, '', 'x', '\u202e no such ~', [], {}],
   ...['é!'.repeat(20_000), [[1]], [1, 1], Array<string>(300).fill('a')],
 ];
 
-/** Texts for members of a path or a query. */
+/** Candidate texts for members of a path or a query. */
 const TEXTS: readonly string[] = ['', '-1', '\u202e no such ~', 'é!'.repeat(1000)];
 
 interface Place {
@@ -75,7 +75,7 @@ interface Place {
   readonly schema: TSchema;
 }
 
-/** Each member that the schema knows, as deep as the value goes. */
+/** Each member that the schema declares, at any depth of the value. */
 function* placesOf(schema: TSchema, value: Json, path: readonly string[] = []): Generator<Place> {
   if (path.length > 0) yield { path, schema };
   const {
@@ -100,7 +100,7 @@ function* placesOf(schema: TSchema, value: Json, path: readonly string[] = []): 
   }
 }
 
-/** The value with another in one place; objects on the way are made where they are missing. */
+/** The value with another one in one place; missing objects on the way are created. */
 function withMember(value: Json, [name, ...rest]: readonly string[], member: Json): Json {
   if (name === undefined) return member;
   if (Array.isArray(value)) {
@@ -112,12 +112,12 @@ function withMember(value: Json, [name, ...rest]: readonly string[], member: Jso
   return { ...members, [name]: withMember(members[name] ?? null, rest, member) };
 }
 
-/** Whether the object that a member belongs to is in a value. */
+/** Whether the value has the object that a member belongs to. */
 const hasParent = (value: Json, path: readonly string[]): boolean =>
   path.slice(0, -1).reduce<unknown>((at, name) => (at as JsonObject | undefined)?.[name], value) !==
   undefined;
 
-/** The schema without component names: one may stand in it twice. */
+/** The schema without component names, because each name may occur in it only once. */
 const anonymous = (schema: TSchema): TSchema =>
   JSON.parse(JSON.stringify(schema, (key, value: unknown) => (key === '$id' ? undefined : value)));
 
@@ -140,7 +140,7 @@ describe('a refused member', function () {
   const routes = (method: string): readonly Route[] =>
     running.gateway.routes().filter((route) => route.method === method);
 
-  /** Demonstrations take no key. */
+  /** Demonstrations accept no key. */
   const keyOf = ({ path }: Route): object =>
     path.startsWith('/demo/') ? {} : { key: running.sandbox };
 
@@ -155,7 +155,7 @@ describe('a refused member', function () {
     const { type, param, message } = answer.json.error;
     assert.equal(type, 'invalid_request_error', at);
     assert.ok(typeof param === 'string' && message.includes(param), at);
-    // Of a member that is an object or a list, the error may name the part that is wrong.
+    // For a member that is an object or a list, the error may name a part of it.
     assert.ok(`${param}.`.startsWith(`${member.join('.')}.`), at);
   };
 
@@ -175,7 +175,7 @@ describe('a refused member', function () {
         required.every((name) => name in whole),
         `${route.path}: no body that works`,
       );
-      // Without the object around it, a member of that object is not the only fault.
+      // Without its object, a member would not be the only fault.
       const places = [...placesOf(route.body, whole)].filter(({ path }) => hasParent(whole, path));
       for (const { path, schema } of places) {
         for (const value of refusedBy(schema, VALUES)) {
@@ -209,7 +209,7 @@ describe('a refused member', function () {
 
   it('of a query is named', async () => {
     const shots = running.gateway.routes().flatMap((route) => {
-      // Where a standard gives errors another form, its own tests read them.
+      // If a standard requires another error form, separate tests check it.
       if (route.query === undefined || route.problem !== undefined) return [];
       const { properties = {}, required = [] } = route.query as {
         properties?: Readonly<Record<string, TSchema>>;
@@ -227,7 +227,7 @@ describe('a refused member', function () {
         .filter(({ name }) => only(name))
         .map(({ name, query, text }) => async () => {
           const asked = await running.ask(route.method, pathOf(route) + query, keyOf(route));
-          if (asked.status === 404) return; // the path names nothing, and was looked at first
+          if (asked.status === 404) return; // the path names no object, and is checked first
           expectParam(asked, [name], `${route.method} ${route.path} with ${text} as`);
         });
     });

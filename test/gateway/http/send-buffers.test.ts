@@ -11,7 +11,7 @@ import { SendBuffers } from '../../../gateway/http/send-buffers.ts';
 import { run } from '../running.ts';
 import { until } from '../webhooks/receiving.ts';
 
-/** More than the buffers of a connection in the system hold. */
+/** More than the socket buffers of the system can hold. */
 const LARGE = 16 * 1024 * 1024;
 
 /** Opens a connection, sends a text and reads nothing. */
@@ -67,7 +67,7 @@ describe('answers that the client does not read', () => {
       [],
       'they may just have begun',
     );
-    // Once the system takes no more, nothing moves between two looks.
+    // Once the system accepts no more bytes, nothing changes between two sweeps.
     const ended = async (): Promise<number> => {
       buffers.sweep();
       await new Promise((resolve) => setImmediate(resolve));
@@ -95,7 +95,7 @@ describe('streams that the client does not read', () => {
   it('are closed, and their buffers are freed', async () => {
     const running = await run({
       SEND_BUFFER_BYTES: '1048576',
-      // Nothing but the bound ends them.
+      // Only the limit on buffers can end the streams.
       SEND_TIMEOUT_MS: '600000',
       MAX_BODY_BYTES: String(LARGE),
     });
@@ -113,7 +113,7 @@ describe('streams that the client does not read', () => {
       Array.from({ length: log.size() }, (_, i) => log.entry(i) ?? '').filter((text) =>
         text.includes('"type":"foundry.inference.v1"'),
       ).length;
-    // A stream is sealed when its chunks have left, or its client has: here it never reads them.
+    // A stream is sealed when its chunks were sent or its client has disconnected; this client never reads.
     await until(async () => (seals() === clients.length ? true : null));
     for (const client of clients) client.destroy();
     await running.close();

@@ -15,7 +15,7 @@ describe('without a key, by default', () => {
   /** Entry of a restraint without a key. */
   let entry_id: string;
   before(async () => {
-    // The configuration itself has the default: an empty text is no setting.
+    // An empty text is the same as no setting, so the default applies.
     running = await run({ ANONYMOUS_WRITES: '' });
     const { json } = await running.post(RESTRAINT, { ...HELD, session_id: 'shared' });
     assert.equal(json.receipt.sandbox, true);

@@ -107,7 +107,7 @@ describe('work that grows with its input', () => {
     const first = heavy('held');
     await hold.entered;
     const others = Array.from({ length: 8 }, (_, i) => heavy(`next-${String(i)}`));
-    // The others wait for the one that is held.
+    // The other requests wait for the one that is held.
     const refused = await Promise.race(others);
     assert.equal(refused.status, 429);
     assert.equal(refused.headers.get('retry-after'), '1');
@@ -133,7 +133,7 @@ describe('work that grows with its input', () => {
       body: JSON.stringify({ units: 5, name: 'gone' }),
       signal: leaving.signal,
     });
-    // Its place in the line is known once a later one is answered that passed the same middlewares.
+    // A later request has been answered, so this one is in the queue.
     assert.equal((await running.post('/labour', { units: 1 }, { key })).status, 200);
     leaving.abort();
     await assert.rejects(left);
@@ -158,7 +158,7 @@ describe('the share of one anonymous address', () => {
     return Math.max(1, Math.floor(await found({ body, body_bytes: 0 } as never)));
   };
 
-  /** Sends a request so often from one address, and answers with what the admitted ones cost. */
+  /** Sends a request repeatedly from one address, and returns the cost of the admitted ones. */
   const admitted = async (path: string, body: object, ip: string): Promise<number> => {
     const each = await cost(path, body);
     let sum = 0;
@@ -225,7 +225,7 @@ describe('routes whose work grows with their input', () => {
     await running.close();
   });
 
-  /** Lists so short that they cost what their bytes do, which is counted of every body. */
+  /** Short lists cost only what their bytes cost, which is counted for every body. */
   const SHORT = [
     'POST /signal/trigger/subscriptions',
     'POST /api/v1/execute-gate/policy',

@@ -13,13 +13,13 @@ import { startReceiver } from '../egress/receiver.ts';
 import { runSending, until } from '../webhooks/receiving.ts';
 import type { Ask, Running } from '../running.ts';
 
-/** POLICY, with the act that needs a receipt allowed. */
+/** POLICY with the act that requires a receipt allowed. */
 const RULES = {
   ...POLICY,
   rules: [...POLICY.rules, { id: 'own', effect: 'allow', action_types: ['require_receipt.act'] }],
 };
 
-/** What a route is asked where its example alone does not do. */
+/** The request for a route whose example alone is not enough. */
 interface Asked extends Ask {
   readonly path?: string;
   readonly status?: number;
@@ -40,7 +40,7 @@ describe('every request with a body that is answered in JSON', function () {
     return answer.json;
   };
 
-  /** By method and path. */
+  /** Requests by method and path. */
   const ASKED: Readonly<Record<string, () => Promise<Asked>>> = {
     'POST /standards/absence-ledger/verify': async () => {
       const surface = { entity: 'write-answers', surface: 'a', ...WINDOW };

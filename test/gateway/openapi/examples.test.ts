@@ -13,14 +13,14 @@ import type { Receiver } from '../egress/receiver.ts';
 import { runSending, until } from '../webhooks/receiving.ts';
 import type { Ask, Running } from '../running.ts';
 
-/** Begins what a description says of an example that does not stand alone. */
+/** The beginning of the sentence in a description about what an example needs. */
 const NEEDS = 'The example needs ';
 const NO_ID = '01900000-0000-7000-8000-000000000000';
 const GATE = '/api/v1/execute-gate';
 const ACT = { action_type: 'payment.release', agent_id: 'agent:treasury-bot' };
 const LARGE = { ...ACT, amount_atomic: 1_000_000_000, currency: 'USDC' };
 
-/** What stands in an example's place once it is there. */
+/** The request with existing names instead of the example. */
 interface State extends Ask {
   readonly path?: string;
   readonly members?: object;
@@ -52,7 +52,7 @@ describe('the example of a request', function () {
   const exampleOf = (path: string): object =>
     routes.find((one) => one.path === path)?.example as object;
 
-  /** A permit for the example of the gate, as the requests that use it name it. */
+  /** A permit for the example of the gate, for the requests that use it. */
   async function permitted(): Promise<{
     receipt: string;
     timestamp_ms: number;
@@ -65,7 +65,7 @@ describe('the example of a request', function () {
     return { receipt: decision_entry_id, timestamp_ms, use_secret: permit.use_secret };
   }
 
-  /** What the examples need, by path, after the examples of all routes were sent once. */
+  /** The objects that the examples need, by path, created after the examples of all routes were sent once. */
   const STATES: Readonly<Record<string, () => Promise<State>>> = {
     '/standards/absence-ledger/verify': async () => {
       const { witness } = await post(
@@ -192,7 +192,7 @@ describe('the example of a request', function () {
       const { status, text, json } = await running.post(at, example, key);
       const alone = status === 200 && json.valid !== false;
       assert.equal(alone, !description.includes(NEEDS), `${path}: ${text}`);
-      // What is missing is something else than a form: nothing but a name in the example is unknown.
+      // The example is well formed: it fails only because a name in it is unknown.
       if (status !== 200)
         assert.ok([404, 428].includes(status) || path.includes('/permits/'), text);
     }

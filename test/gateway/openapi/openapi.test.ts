@@ -73,7 +73,7 @@ describe('gateway/openapi/document', () => {
 
   it('shows each named schema once and refers to it everywhere else', () => {
     const { components, paths } = made({ ...post, aliases: [] });
-    // What a schema refers to stands before it.
+    // A component precedes the schemas that refer to it.
     assert.deepEqual(Object.keys(components.schemas), ['Party', 'Deal', 'ErrorEnvelope']);
     assert.equal(JSON.stringify(paths).includes('$id'), false);
     const ref = { $ref: '#/components/schemas/Party' };

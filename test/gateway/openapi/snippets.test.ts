@@ -15,12 +15,15 @@ import { run } from '../running.ts';
 import type { Running } from '../running.ts';
 
 const PYTHON = process.env['ACTLOG_PYTHON'] ?? '';
-/** Begins what a description says of an example that does not stand alone. */
+/** The beginning of the sentence in a description about what an example needs. */
 const NEEDS = 'The example needs ';
-/** A parameter that is no entry, session or name of something that the sandbox has. */
+/** An id that no entry, session or other object of the sandbox has. */
 const NO_ID = '01900000-0000-7000-8000-000000000000';
 
-/** Operations that a new sandbox refuses, since none of what they take is required or since they need more entries. */
+/**
+ * Operations that a new sandbox refuses, because no parameter is required in their example or because they need more
+ * entries.
+ */
 const REFUSED: Readonly<Record<string, number>> = {
   'GET /api/v1/astl/lookup': 400,
   'GET /log/{kind}/{n}/proof/inclusion': 400,
@@ -34,7 +37,7 @@ const REFUSED: Readonly<Record<string, number>> = {
   'GET /verify': 400,
   'POST /entries': 400,
 };
-/** Operations that answer a second call with other words. */
+/** Operations that answer a second call differently. */
 const ONCE: Readonly<Record<string, number>> = { 'POST /carrier/v1/enroll': 409 };
 
 /** Runs the examples of a list in Python and prints their statuses. */
@@ -66,7 +69,7 @@ describe('the examples of operations', function () {
   let folder: string;
   let examples: readonly Example[];
   let values: Readonly<Record<string, string>>;
-  /** The statuses that curl got. */
+  /** The statuses that curl received. */
   let statuses: readonly number[];
 
   before(async () => {
@@ -131,7 +134,7 @@ describe('the examples of operations', function () {
     assert.ok(examples.length > 150);
     const refused = examples.flatMap(({ name, needs, snippets }, i) => {
       const status = statuses[i] ?? 0;
-      // A value of the reader's own, such as the name of an insured, is none of this sandbox.
+      // A name that the reader must supply, such as that of an insured, does not exist in this sandbox.
       const mayMiss = needs || snippets.variables.some((one) => values[one] === NO_ID);
       const known = status < 400 || (mayMiss && status < 500) || REFUSED[name] === status;
       return known ? [] : [`${name}: ${String(status)}`];

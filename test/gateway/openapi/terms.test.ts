@@ -7,14 +7,14 @@ import { isJsonObject, readCatalog } from '../../../plugins/contract/index.ts';
 import { run } from '../running.ts';
 import { referred } from './referred.ts';
 
-/** A member or a parameter, and where it is. */
+/** A member or a parameter, and its place. */
 interface Member {
   readonly name: string;
   readonly at: string;
   readonly schema: JsonObject;
 }
 
-/** Every member of every schema, and every parameter, as deep as the document goes. */
+/** Every member of every schema, and every parameter, at any depth. */
 function* membersOf(value: Json, at = ''): Generator<Member> {
   if (Array.isArray(value)) {
     for (const [i, item] of value.entries()) yield* membersOf(item as Json, `${at}/${String(i)}`);

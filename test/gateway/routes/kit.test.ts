@@ -25,7 +25,7 @@ describe('gateway/routes/kit', () => {
 
   const kit = async (): Promise<JsonObject> => (await served.get(PATH)).json();
 
-  /** How many entries of the live log commit to kits. */
+  /** The number of entries of the live log that commit to kits. */
   const commitments = (): number => {
     const { live } = served.gateway.logs;
     const texts = Array.from({ length: live.size() }, (_, i) => live.entry(i) ?? '');

@@ -12,7 +12,7 @@ import type { Served } from './served.ts';
 const sha256 = (...parts: readonly Uint8Array[]): Buffer =>
   hash('sha256', Buffer.concat(parts), 'buffer');
 
-/** RFC 9162 §2.1.1, by its own words: nothing of the log's code. */
+/** The definition of RFC 9162 §2.1.1, without code of the log. */
 function rootOf(leaves: readonly Buffer[]): Buffer {
   const [first] = leaves;
   if (first === undefined) return sha256();

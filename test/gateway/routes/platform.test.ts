@@ -11,7 +11,7 @@ import { Clock } from '../running.ts';
 import { problem, serve } from './served.ts';
 import type { Served } from './served.ts';
 
-/** Of a schema what is looked at. */
+/** The part of a schema that the tests read. */
 interface Documented {
   readonly properties: Readonly<Record<string, { readonly description?: string }>>;
 }
@@ -25,7 +25,7 @@ describe('gateway/routes/platform', () => {
     await served.classify(served.live);
     await served.classify(served.sandbox);
     await served.classify(served.live, { message: '' });
-    // What is counted below does not move any more.
+    // The entries counted below are complete.
     await settled(served.gateway.logs.live, served.gateway.logs.sandbox);
   });
 
@@ -136,11 +136,11 @@ describe('gateway/routes/platform', () => {
     }
   });
 
-  // Last: it leaves the clock where no log writes any more.
+  // The last test, because no log accepts entries after it has moved the clock.
   it('is degraded if the newest checkpoint is too old or the clock has jumped', async () => {
     const twice = 1_200_000;
     const { live, sandbox } = served.gateway.logs;
-    // A checkpoint that is still to come would be a fresh one under the moved clock.
+    // A checkpoint published later would be recent under the moved clock.
     await settled(live, sandbox);
     const stale = Math.max(twice - (clock.wall() - live.published().published_at_ms), 0) + 1000;
     clock.pass(stale);
@@ -163,7 +163,7 @@ describe('gateway/routes/platform: the clock', () => {
   let served: Served;
   afterEach(() => served.close());
 
-  /** The state, the parts that are degraded and why, without the numbers. */
+  /** The status, the degraded parts and the reasons without their numbers. */
   async function health(): Promise<readonly unknown[]> {
     const { status, degraded, reasons } = (await served.get('/health')).json();
     const words = (reasons as readonly string[]).map((reason) => reason.replace(/-?\d+/, 'n'));
@@ -188,7 +188,7 @@ describe('gateway/routes/platform: the clock', () => {
   it('stops a log from accepting entries after a jump, and does not change the uptime', async () => {
     const clock = new Clock();
     served = await serve({}, { clock });
-    // An entry that still waits for its checkpoint would be late under the moved clock.
+    // An entry without a checkpoint would be late under the moved clock.
     await settled(served.gateway.logs.live, served.gateway.logs.sandbox);
     clock.pass(5000);
     clock.jump(100_000);

@@ -154,7 +154,7 @@ describe('gateway/routes/receipts', () => {
     });
   });
 
-  // Last: it ends the key that the others were signed with.
+  // The last test, because it retires the key of the receipts above.
   describe('keys that ended', () => {
     it('describes retired and revoked keys, and says that older entries stay valid', async () => {
       const log = served.gateway.logs.live;

@@ -8,24 +8,24 @@ import type { JsonObject } from '../../../log/index.ts';
 import { run } from '../running.ts';
 import type { Clock, Running } from '../running.ts';
 
-/** An answer, read whole. */
+/** An answer with its whole body. */
 export interface Answer {
   readonly status: number;
   readonly headers: Headers;
   readonly bytes: Buffer;
-  /** The body; fails where it is no JSON by its own account. */
+  /** The parsed body; fails if the content type is not JSON. */
   json(): JsonObject;
 }
 
-/** A gateway that serves. */
+/** A running gateway. */
 export interface Served extends Omit<Running, 'get' | 'ask' | 'post'> {
-  /** GET, with a key where one is given. */
+  /** A GET, with a key if given. */
   get(path: string, key?: string, headers?: Readonly<Record<string, string>>): Promise<Answer>;
   /** The receipt of a classification. */
   classify(key: string, members?: object): Promise<JsonObject>;
 }
 
-/** Starts one; settings and options as of `run`. */
+/** Starts a gateway; settings and options as for `run`. */
 export async function serve(
   env: Readonly<Record<string, string>> = {},
   options: { readonly clock?: Clock } = {},
@@ -59,7 +59,7 @@ function answerOf({ status, headers }: Response, bytes: Buffer): Answer {
   return { status, headers, bytes, json };
 }
 
-/** Checks an answer against what its route declares: the status, the type, the schema. */
+/** Asserts that an answer has the status, type and schema that its route declares. */
 function declaredAnswers(gateway: Gateway): (path: string, answer: Answer) => void {
   const dispatch = new Dispatch(gateway.routes());
   return (path, answer) => {
@@ -74,7 +74,7 @@ function declaredAnswers(gateway: Gateway): (path: string, answer: Answer) => vo
   };
 }
 
-/** Status, code and param of an error envelope that names its request. */
+/** Status, code and param of an error envelope; asserts its request id. */
 export function problem(answer: Answer): Readonly<Record<string, unknown>> {
   const { error } = answer.json() as { readonly error: JsonObject };
   assert.equal(error['request_id'], answer.headers.get('x-request-id'));

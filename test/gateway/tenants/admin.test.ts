@@ -172,7 +172,7 @@ describe('administration without a server', () => {
     });
 
     it('trusts no folder of another user', async function () {
-      // Only the superuser can give a folder away.
+      // Only the superuser can change the owner of a folder.
       if (process.getuid?.() !== 0) this.skip();
       await mkdir(dirname(socketPath(data)));
       await chown(dirname(socketPath(data)), 65_534, 65_534);

@@ -12,7 +12,7 @@ describe('base62', () => {
     const counts = new Map<string, number>();
     for (const character of base62(62_000)) counts.set(character, (counts.get(character) ?? 0) + 1);
     assert.equal(counts.size, 62);
-    // Seven standard deviations around 1,000: a fair source leaves this once in 10^10 runs.
+    // Seven standard deviations around 1,000: a uniform source exceeds this once in 10^10 runs.
     for (const [character, count] of counts) assert.ok(Math.abs(count - 1000) < 222, character);
   });
 

@@ -12,7 +12,7 @@ import { sealBatch } from '../../../gateway/tenants/sealing.ts';
 import { FileRegister } from '../../../log/index.ts';
 import type { AttachedRow, Log } from '../../../log/index.ts';
 
-/** The logs of a kind: one, of which only the attached rows matter. */
+/** The logs of a kind: a single one with attached rows only. */
 const holding = (...rows: AttachedRow[]) => [
   {
     attached: (key: string) => rows.find((row) => row.key === key)?.value ?? undefined,
@@ -29,7 +29,7 @@ describe('disclosures', () => {
   let disclosures: Disclosures;
   const reopened = (): Promise<Disclosures> =>
     Disclosures.open(folder, { threads: false, register });
-  /** Rows of the key database, while nobody has it open. */
+  /** The rows of the key database, while it is closed. */
   const stored = async (
     change?: (db: ClassicLevel<string, Uint8Array>) => Promise<unknown>,
     at = folder,
@@ -40,7 +40,7 @@ describe('disclosures', () => {
     await db.close();
     return rows;
   };
-  /** What a machine that dies now would find: the files as they are, while the database is open. */
+  /** The files that a crash now would leave, while the database is open. */
   const copied = async <T>(see: (copy: string) => Promise<T>): Promise<T> => {
     const copy = await mkdtemp(join(tmpdir(), 'actlog-private-'));
     try {
@@ -54,12 +54,12 @@ describe('disclosures', () => {
   };
   const onDisk = async (bytes: Buffer): Promise<boolean> => {
     const files = await Promise.all(
-      // A file that the database gave up meanwhile holds nothing.
+      // A file that the database has deleted meanwhile.
       (await readdir(folder)).map((name) => readFile(join(folder, name)).catch(() => Buffer.of())),
     );
     return files.some((file) => file.includes(bytes));
   };
-  /** Of a row of the key database, the key without its checksum. */
+  /** The key in a row of the key database, without its checksum. */
   const bare = (value?: Uint8Array) => Buffer.from(value ?? []).subarray(0, 32);
   const keyOf = ({ value }: AttachedRow): string => Buffer.from(value!).toString('hex', 0, 16);
   const sealed = async (entry_id: string, texts: EntryDisclosures): Promise<AttachedRow> => {
@@ -111,7 +111,7 @@ describe('disclosures', () => {
       const flipped = Buffer.from(bytes);
       flipped[bit >> 3] = (flipped[bit >> 3] ?? 0) ^ (1 << (bit & 7));
       const opening = disclosures.open(holding({ ...row, value: flipped }), 'entry-1');
-      // Another name of a key is one that nobody has.
+      // A changed name of a key names no existing key.
       if (bit < 128) assert.deepEqual(await opening, {}, String(bit));
       else await assert.rejects(opening, String(bit));
     }

@@ -181,7 +181,7 @@ describe('an erasure that a crash interrupted', () => {
     const { json } = await first.post('/api/v1/classify', body, { key: first.live });
     const { entry_id } = json as { readonly entry_id: string };
     const log = first.gateway.logs.live;
-    // As it stands between the entry's batch and the end of the key.
+    // The state between the batch of the entry and the destruction of the key.
     await log.putAttached([{ key: `erasing/${entry_id}`, value: Buffer.alloc(0) }]);
     assert.notDeepEqual(await first.gateway.disclosures.open([log], entry_id), {});
     await first.close(true);
@@ -200,7 +200,7 @@ describe('an erasure of an entry of a closed log', function () {
   this.timeout(60_000);
   let running: Running;
   let key: string;
-  /** Entries of the first log, and the sealed answers that named them. */
+  /** Entries of the first log, and the sealed answers that contained them. */
   let erased: Body;
   let acknowledged: Body;
   let kept: Body;
@@ -268,7 +268,7 @@ describe('an erasure of an entry of a closed log', function () {
   it('is completed by the start that finds its pending row in any log', async () => {
     const { served } = running.gateway;
     const pending = `erasing/${String(kept.entry_id)}`;
-    // The crash came before the succession: the row is in the closed log.
+    // The crash happened before the succession, so the row is in the closed log.
     await served.live[0]!.putAttached([{ key: pending, value: Buffer.alloc(0) }]);
     await restart();
     assert.equal(await hasKey(kept), false);

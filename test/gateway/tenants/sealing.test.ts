@@ -9,7 +9,7 @@ const texts = Array.from({ length: 60 }, (_, i) => ({
   text: `${'é'.repeat(i)} private ${String(i)}`,
 }));
 
-/** A key, and the same again: the pool wipes the one that it is given. */
+/** A key and a copy of it, because the pool wipes the key that it receives. */
 const twoOf = (key = randomBytes(32)): [Uint8Array, Uint8Array] => [key, Uint8Array.from(key)];
 
 for (const threads of [true, false]) {
@@ -48,7 +48,7 @@ for (const threads of [true, false]) {
     it('loses and confuses no result if its thread ends and another one starts', async () => {
       const [[given, key], [other, otherKey]] = [twoOf(), twoOf()];
       const lost = pool.seal('entry-1', given, 'with the first');
-      await Promise.resolve(); // by now the thread has it
+      await Promise.resolve(); // by now the thread has received it
       const closed = pool.close();
       const next = pool.seal('entry-2', other, 'with the second');
       await closed;

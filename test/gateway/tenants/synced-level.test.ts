@@ -14,7 +14,7 @@ import { code } from '../../log/write/kept-log.ts';
 
 const row = (key: string, value = key) => ({ key, value: Buffer.from(value) });
 
-/** A register that does not answer where a test says so. */
+/** A register that fails on request. */
 class Faulty implements Register {
   readonly #register: FileRegister;
   fails = false;
@@ -50,7 +50,7 @@ describe('a database of the gateway', () => {
       assert.match((error as Error).message, /actlog adopt/);
       return true;
     });
-  /** Everything as it is now, as a machine that dies would leave it, or a careless backup would keep it. */
+  /** All files as a crash now would leave them, or as a careless backup would copy them. */
   const kept = async (name: string, what = db): Promise<string> => {
     const to = join(folder, name);
     await cp(what, to, { recursive: true });
@@ -159,7 +159,7 @@ describe('a database of the gateway', () => {
     await assert.rejects(level.put([row('key/b')]), code('log_unavailable'));
     register.fails = false;
     await level.put([row('key/c')]);
-    // The first one was on the disk, and the second one never came there.
+    // The first row was on disk; the second one was never written.
     assert.deepEqual(loaded, [[], ['key/a'], ['key/a']]);
     await level.close();
     await (await open()).close();
@@ -253,7 +253,7 @@ describe('a database of the gateway', () => {
 
   describe('of an earlier release', () => {
     const ROWS = 2500;
-    /** As that release wrote it: values bare, tables compressed. */
+    /** The form of that release: values without checksums, compressed tables. */
     const earlier = async (): Promise<void> => {
       const raw = new ClassicLevel(db);
       const key = (i: number): string => `key/${String(i).padStart(5, '0')}`;
@@ -297,7 +297,7 @@ describe('a database of the gateway', () => {
       const before = await kept('before');
       await (await open()).close();
       const upgraded = await kept('upgraded');
-      // As the first batch of the upgrade leaves it, and the second one.
+      // The states after the first and the second batch of the upgrade.
       for (const rows of [1000, 2000]) {
         await back(before);
         await rm(join(folder, 'register'), { recursive: true });

@@ -100,7 +100,7 @@ describe('tenants', () => {
     const records = tenants
       .list()
       .filter(({ key_id }) => issued.some((one) => one.key_id === key_id));
-    // As a release wrote them that had one role for both.
+    // Rows of a release that had one role for both.
     await store.putKeys(records.map(({ form: _, ...record }) => record));
     await store.close();
     await open();

@@ -10,7 +10,7 @@ import { actlog } from '../../support/actlog.ts';
 import { s3Suite } from '../../support/s3-server.ts';
 import { serveFiles } from '../../support/static-server.ts';
 
-/** Waits for something that another process or timer brings about. */
+/** Waits for an effect of another process or a timer. */
 async function until(what: string, holds: () => Promise<boolean> | boolean): Promise<void> {
   for (let tries = 0; tries < 600; tries += 1) {
     if (await holds()) return;
@@ -119,7 +119,7 @@ s3Suite('gateway/tiles: uploads', (server) => {
     await caughtUp();
     const { data, live } = running;
     await running.close(true);
-    // Another process has published under the same prefix, and lost its checkpoint.
+    // Another process has published under the same prefix, and its checkpoint was deleted.
     const bundles = join(folder(), 'tile/entries/000.p');
     const { size } = running.gateway.logs.live.published();
     await rm(bundles, { recursive: true });

@@ -12,7 +12,7 @@ const job = (index: number, attempts = 0): Job => ({
   ...{ host: HOST, index, target: 'url', type: 'trigger.armed', attempts },
 });
 
-/** A disk, a page that is being read, and a receiver; every step is one event of theirs. */
+/** A model of the disk, a page that is being read, and a receiver; every method is one event. */
 class Model {
   readonly queue: HostQueue;
   readonly disk = new Map<string, Job>();
@@ -28,7 +28,7 @@ class Model {
     this.queue = new HostQueue(HOST, there === 0);
   }
 
-  /** As many are committed and acknowledged in one round. */
+  /** Commits and acknowledges this number of messages in one round. */
   come(count: number): void {
     const jobs = Array.from({ length: count }, (_, i) => job(this.#next + i));
     this.#next += count;
@@ -66,7 +66,7 @@ class Model {
     this.begun.push(name);
   }
 
-  /** The first one under way is done, or comes again. */
+  /** The first message in flight is delivered, or is queued again. */
   end(again: boolean): void {
     const [name = ''] = this.#flying;
     const old = this.disk.get(name);

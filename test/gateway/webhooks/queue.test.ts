@@ -33,7 +33,7 @@ describe('the queue of webhooks', () => {
     );
     await receiver.whenReceived(MESSAGES);
     const waiting = () => running.gateway.logs.sandbox.attachedRows('webhook/', { limit: 1000 });
-    // Those that failed are on disk again, or were sent again already where all this took seconds.
+    // Failed messages are on disk again, or were sent again if this took seconds.
     const left = Math.ceil(MESSAGES / 7);
     const repeated = (): number => receiver.received.length - MESSAGES;
     await until(async () => failed.size === left && (await waiting()).length + repeated() === left);
@@ -72,7 +72,7 @@ describe('the queue of webhooks', () => {
     await Promise.all(
       names.flatMap((name) => Array.from({ length: EACH }, () => tell(`slow${name}`))),
     );
-    // Each has its one message under way, and more behind it.
+    // Each host has one message in flight, and more in its queue.
     await until(() => held.length === SLOW);
     await Promise.all(names.map((name) => tell(`quick${name}`)));
     await receiver.whenReceived(2 * SLOW);

@@ -23,7 +23,7 @@ export function runSending(
   );
 }
 
-/** Whether a key of the JWKS that is for webhooks has signed this very request. */
+/** Whether a webhook key of the JWKS has signed this request. */
 export async function signedByJwks(url: string, received: Received): Promise<boolean> {
   const { keys } = (await (await fetch(`${url}/crypto/jwks.json`)).json()) as {
     keys: (JsonWebKey & { purpose?: string })[];
@@ -39,19 +39,19 @@ export async function signedByJwks(url: string, received: Received): Promise<boo
     .some((key) => signatures.some((one) => verify(null, Buffer.from(signed), key, one)));
 }
 
-/** What the public library makes of a message that is also signed with a secret; throws when it does not fit. */
+/** The payload that the public library verifies with a secret; throws if it is not valid. */
 export function openedWithSecret(secret: string, { headers, body }: Received): unknown {
   return new Webhook(secret).verify(body, headers as Record<string, string>);
 }
 
-/** One of the three headers of a message. */
+/** A header of a message. */
 export function header({ headers }: Received, name: 'id' | 'timestamp' | 'signature'): string {
   const value = headers[`webhook-${name}`];
   if (typeof value !== 'string') throw new Error(`there is no webhook-${name}`);
   return value;
 }
 
-/** Resolves once `reached` answers with something; asks again every few milliseconds. */
+/** Polls every few milliseconds until `reached` returns a value, and resolves with it. */
 export async function until<T>(reached: () => T | Promise<T>): Promise<NonNullable<T>> {
   for (;;) {
     const value = await reached();
@@ -60,7 +60,7 @@ export async function until<T>(reached: () => T | Promise<T>): Promise<NonNullab
   }
 }
 
-/** Lets time pass, as the queue sees it. */
+/** Advances the time of the queue. */
 export function pass(clock: Clock, running: Running, ms: number): void {
   clock.pass(ms);
   running.gateway.webhooks.wake();

@@ -88,7 +88,7 @@ describe('subscriptions to webhooks', () => {
     const second = await arm();
     await until(() => failing.length === 1);
     await fire(second);
-    // Another trigger does not wait for it.
+    // A message of another trigger does not wait for it.
     await fire(first);
     await receiver.whenReceived(3);
     await until(async () => {

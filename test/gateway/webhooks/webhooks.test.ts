@@ -28,7 +28,7 @@ describe('webhooks of classifications', () => {
   const classify = async (more: object, key = running.sandbox) => {
     return ok(await running.post('/api/v1/classify', more, { key }));
   };
-  /** A receiver that ends with its test may leave messages of it behind: each test looks at its own. */
+  /** A receiver that was closed with its test may leave messages behind, so each test reads only its own. */
   const deadLetters = async (...ids: readonly string[]) => {
     const letters = await running.gateway.webhooks.dead.list(1000);
     return letters.filter(({ id }) => ids.includes(id.replace('msg_', '')));
@@ -99,7 +99,7 @@ describe('webhooks of classifications', () => {
   it('do not delay a request, however slow the receiver is', async () => {
     const release: (() => void)[] = [];
     receiver.answer((_, res) => release.push(() => res.writeHead(204).end()));
-    // More than may be under way: none of the answers below waits for any of them.
+    // More messages than may be in flight: none of the answers below waits for them.
     for (let i = 0; i < 12; i += 1) {
       await classify({ ...CRISIS, webhook_url: receiver.url(`/${String(i)}`) });
     }
@@ -117,7 +117,7 @@ describe('webhooks of classifications', () => {
     for (const [i, wait] of waits.entries()) {
       await receiver.whenReceived(i + 1);
       await until(() => nextDue(running, log.index, wait));
-      // Not before its time; at most a fifth later than that.
+      // Not before its time, and at most a fifth later.
       pass(clock, running, wait * 1.2 + 1);
     }
     await receiver.whenReceived(9);
@@ -137,7 +137,7 @@ describe('webhooks of classifications', () => {
     assert.equal(letter.reason, 'answered 302');
     assert.equal(letter.to, 'webhook_url');
     assert.ok(!JSON.stringify(letter).includes('127.0.0.2'));
-    // Replayed, it is a message like any other.
+    // A replayed message is treated like any other.
     receiver.answer((_, res) => res.writeHead(204).end());
     assert.equal(await running.gateway.webhooks.dead.replay(letter.id), 1);
     await receiver.whenReceived(11);
@@ -189,7 +189,7 @@ describe('webhooks of classifications', () => {
       );
       assert.equal(refused.status, 400);
       assert.equal(refused.json.error.code, 'invalid_webhook_url');
-      // Both are tried again later, as any other failure.
+      // Both are tried again later, like any failure.
       for (const { log } of [redirected, hidden]) {
         await until(() => nextDue(running, log.index, 5000));
       }
@@ -214,7 +214,7 @@ describe('webhooks over restarts', () => {
     await first.close(true);
     assert.equal(receiver.received.length, 0);
 
-    // Never answers: the stop comes in the middle, and counts as no attempt.
+    // The receiver never answers: the stop interrupts the attempt, which does not count.
     receiver.answer(() => undefined);
     const env = { DATA_DIR: data, SHUTDOWN_TIMEOUT_MS: '0' };
     const second = await runSending(env, { clock });
@@ -240,7 +240,7 @@ describe('webhooks over restarts', () => {
   });
 });
 
-/** How many messages wait on disk. */
+/** The number of messages waiting on disk. */
 async function waiting({ gateway }: Running): Promise<number> {
   const rows = await Promise.all(
     Object.values(gateway.logs).map((log) => log.attachedRows('webhook/')),
@@ -248,7 +248,10 @@ async function waiting({ gateway }: Running): Promise<number> {
   return rows.flat().length;
 }
 
-/** Whether the message of an entry waits for so long, up to a fifth more, and no more than this test took less. */
+/**
+ * Whether the next attempt for the message of an entry is due after this delay, up to a fifth more, less the time of
+ * the test.
+ */
 async function nextDue({ gateway, clock }: Running, index: number, wait: number): Promise<boolean> {
   const rows = await gateway.logs.sandbox.attachedRows('webhook/later/');
   return rows.some(([key, value]) => {

@@ -14,7 +14,7 @@ import { listening } from '../../support/listening.ts';
 import type { Listening } from '../../support/listening.ts';
 import { seededSigner } from '../../log/note/seeded-signer.ts';
 
-/** A real witness; it forgets when it is closed. */
+/** A real witness; it keeps no state after it is closed. */
 export async function realWitness(
   name: string,
   seed: number,
@@ -36,14 +36,14 @@ export async function realWitness(
   };
 }
 
-/** What a false witness does with a request; `this` request is parsed already. */
+/** How a false witness answers a request, which is already parsed. */
 export type Answer = (
   request: AddCheckpoint,
   response: ServerResponse,
   incoming: IncomingMessage,
 ) => void;
 
-/** A server whose answer to every request is the test's. */
+/** A server whose answer to every request the test determines. */
 export async function falseWitness(
   answer: Answer,
 ): Promise<Listening & { readonly requests: AddCheckpoint[] }> {
@@ -60,12 +60,12 @@ export async function falseWitness(
   return { ...server, requests };
 }
 
-/** The line that a witness with the key of `seed` would answer with. */
+/** The signature line of the witness with the key of `seed`. */
 export function cosignatureOf(note: string, name: string, seed: number, time_s: number): string {
   return signCosignature(native, seededSigner(seed), name, splitNote(note).text, time_s);
 }
 
-/** Verifier key of the witness of a seed. */
+/** The verifier key of the witness of a seed. */
 export function cosignerKey(name: string, seed: number): string {
   return formatVkey(native, name, COSIGNER_KEY, seededSigner(seed).publicKey);
 }

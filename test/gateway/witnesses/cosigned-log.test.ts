@@ -77,7 +77,7 @@ describe('a log with witnesses', () => {
       },
       {
         ...options,
-        // Nobody cosigns when it is opened.
+        // No witness cosigns when the log is opened.
         cosign: (offer) => {
           if (network.asked.length === 0) network.down('a', 'b', 'c');
           return cosign(offer);
@@ -131,7 +131,7 @@ describe('a log with witnesses', () => {
           await new Promise(setImmediate);
         }
         assert.deepEqual(new Set(await Promise.all(waits)), new Set(['gave up']));
-        // One offer because of the first who asked; the clock of this log comes once an hour.
+        // The first request causes one offer; the interval of this log is one hour.
         assert.ok(network.asked.length - offers <= 3, String(network.asked.length - offers));
         network.down();
       },
@@ -145,7 +145,7 @@ describe('a log with witnesses', () => {
       await kept.log.whenPublished(kept.log.size());
       network.down('b', 'c');
       const [offered = ''] = await new Promise<string[]>((resolve) => {
-        // It cosigns, but is alone.
+        // It cosigns, but no other witness does.
         network.answers.set('a', ({ note: text }, response) => {
           response.end(cosignatureOf(text, keyName('a'), seedOf('a'), NOW_S));
           resolve([text]);

@@ -6,7 +6,7 @@ import { cosignatureOf, cosignerKey, falseWitness } from './answering.ts';
 import type { Answer } from './answering.ts';
 import type { Listening } from '../../support/listening.ts';
 
-/** The time at which all of them cosign, seconds. */
+/** The time of all cosignatures, in seconds. */
 export const NOW_S = 1_790_000_000;
 export const NAMES = ['a', 'b', 'c', 'd', 'e'] as const;
 export type Name = (typeof NAMES)[number];
@@ -17,7 +17,7 @@ export const seedOf = (name: Name): number => 70 + NAMES.indexOf(name);
 /** The name in its key. */
 export const keyName = (name: Name): string => `${name}.example`;
 
-/** Witnesses that cosign everything, but for those whose answer the test gives. */
+/** Witnesses that cosign everything, except those whose answer the test determines. */
 export class Network {
   readonly answers = new Map<Name, Answer>();
   readonly asked: Name[] = [];
@@ -36,7 +36,7 @@ export class Network {
     return this;
   }
 
-  /** These do not cosign. */
+  /** These witnesses no longer cosign. */
   down(...names: Name[]): void {
     this.answers.clear();
     for (const name of names) {
@@ -52,7 +52,7 @@ export class Network {
     return [...lines, rules, ''].join('\n');
   }
 
-  /** All who answer are waited for, however slow this machine is, unless `grace_ms` is less. */
+  /** The log waits for every witness that answers, however slow the machine is, unless `grace_ms` is shorter. */
   witnesses(
     policy: string,
     fail_open = false,

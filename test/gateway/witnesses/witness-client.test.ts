@@ -87,7 +87,7 @@ describe('witness client: false witnesses', () => {
   const tree = new GrowingTree('log.example/log/live/1', 51).grow(9);
   const good = (note: string): string => cosignatureOf(note, NAME, SEED, NOW_S);
 
-  /** One answer, and why nothing came of it. */
+  /** An answer, and the reason why it is rejected. */
   async function problemOf(answer: Answer, timeout_ms?: number): Promise<string | null> {
     const server = await falseWitness(answer);
     try {
@@ -269,7 +269,7 @@ describe('witness client: false witnesses', () => {
         [1, tree.consistency(1)],
       ],
     );
-    // Known to have it all; now it names 3, then 4, then 5.
+    // The client assumes that the witness has the whole tree; the witness claims 3, then 4, then 5 entries.
     assert.equal(await client.cosign(tree.offer()), null);
     assert.equal(client.state.problem, 'its size kept changing');
     assert.equal(server.requests.length, 5);

@@ -23,8 +23,8 @@ const NAMES = ['one', 'two', 'three'] as const;
 const keyOf = (i: number): string => cosignerKey(`witness.example/${NAMES[i]!}`, 90 + i);
 
 /**
- * The next checkpoint with so many cosignatures: who is late for one, which a quorum does not wait for, is in
- * a later one.
+ * The next checkpoint with this number of cosignatures. A quorum does not wait for slow witnesses, which cosign a
+ * later checkpoint.
  */
 async function cosignedBy(log: Log, count: number): Promise<Published> {
   for (;;) {
@@ -42,7 +42,7 @@ describe('a gateway with witnesses', () => {
   let running: Running | null = null;
   let register: Running['gateway']['register'];
 
-  /** Starts over the same data with these lines before the witnesses'. */
+  /** Starts on the same data with these lines before those of the witnesses. */
   async function start(
     lines: readonly string[],
     env: Record<string, string> = {},
@@ -191,7 +191,7 @@ describe('a gateway with witnesses', () => {
     assert.equal(late.status, 200, 'entries are taken all the same');
     await assert.rejects(log.whenPublished(Number(late.json.index) + 1, AbortSignal.timeout(300)));
     assert.equal(log.published().size, before);
-    // All of them have been asked by then, or will have been soon.
+    // All witnesses have been asked by then, or will be soon.
     const health = await until(async () => {
       const { json } = await get('/health');
       const oks = json.witnesses[0].witnesses.map(({ ok }: never) => ok);
@@ -240,7 +240,7 @@ describe('a gateway with witnesses', () => {
   });
 
   it('has a kit with the logs that have a checkpoint while another waits for its witnesses', async () => {
-    // The witnesses do not know the successor's key, so that its first checkpoint waits.
+    // The witnesses do not know the key of the successor, so its first checkpoint waits.
     const threads = openThreads({ inline: true });
     const types = await broughtTypes({ PLUGINS: [] });
     await openSuccessor({ data, kind: 'live', number: 1, register, types, threads });
@@ -266,7 +266,7 @@ describe('a gateway with witnesses', () => {
     assert.ok(
       verified.checks.some(({ name, outcome }) => name === 'signature' && outcome === 'ok'),
     );
-    // The same again, without waiting for a checkpoint that does not come.
+    // The same again, without waiting for a checkpoint that is never published.
     assert.deepEqual(ok(await get('/export/offline-verify-kit.json')), kit);
     assert.equal((await get('/log/live/1/checkpoint')).status, 200);
     assert.equal((await get('/log/live/2/checkpoint')).status, 503);

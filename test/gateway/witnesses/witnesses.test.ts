@@ -139,7 +139,7 @@ describe('witnesses of a log', () => {
   });
 
   it('cannot together make a note invalid that is valid with each of them', async () => {
-    // Sixty lines are good for one answer; of two such answers the note would have too many.
+    // A note may have sixty lines of one answer, but not those of two.
     for (const name of ['a', 'b'] as const) {
       network.answers.set(name, ({ note: text }, response) => {
         const line = cosignatureOf(text, keyName(name), seedOf(name), NOW_S);

@@ -6,7 +6,7 @@ import { canonical } from '../../../log/encoding/canonical.ts';
 import type { Json, JsonObject } from '../../../log/encoding/json.ts';
 import { Wording } from '../../../plugins/absence/document.ts';
 
-/** The value with everything in it frozen. */
+/** The value, deeply frozen. */
 function frozen(value: Json): Json {
   if (typeof value === 'object' && value !== null) Object.values(value as object).forEach(frozen);
   return Object.freeze(value);

@@ -9,7 +9,7 @@ import type { JsonObject } from '../../../plugins/contract/index.ts';
 import { ENTITY, serveSurfaces } from '../astl/surfaces.ts';
 import type { Body, Surfaces } from '../astl/surfaces.ts';
 
-/** Appends an entry with whatever reserved members the body has. */
+/** Appends an entry with the reserved members of the body. */
 const deeds = definePlugin({
   contract: 1,
   name: 'deeds',
@@ -116,7 +116,7 @@ describe('GET /log/{kind}/proof/lookup, by kind', () => {
     let last = page;
     while (last.more === true) {
       const after = String(last.entries.at(-1).index);
-      // Each further page names the one before: its first entry follows that one's last.
+      // Each further page is requested with the last entry of the page before.
       const query = new URLSearchParams({ key: JSON.stringify(key), ...window, after, limit: '1' });
       last = (await served.gateway.get(`/log/sandbox/proof/lookup?${query.toString()}`)).json;
     }

@@ -31,12 +31,12 @@ describe('POST /api/v1/absence/witness', () => {
     clock.pass(100);
     busy = { from_ms, to_ms: clock.wall() };
     clock.pass(1000);
-    // An answer may stand on any checkpoint after its window: from here on each of them has the acts.
+    // An answer may use any checkpoint after its window; from here on each of them covers the acts.
     await settled(served.log());
   });
   after(() => served.close());
 
-  /** Both suites accept the document, whole; answers with the result. */
+  /** Asserts that both suites accept the document; returns the result. */
   const verified = (document: Body) => {
     const { question } = document;
     const options = { now_ms: served.gateway.clock.wall() };

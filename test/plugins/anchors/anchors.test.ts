@@ -134,7 +134,7 @@ describe('plugins/anchors', () => {
     const all = await list({ limit: '100' });
     assert.ok(all.data.length > 3);
     assert.deepEqual((await list({ digest: '00'.repeat(32) })).data, []);
-    // The two envelopes are on one chain, which the log proves to be complete.
+    // Both envelopes are on one chain, and the log proves that it is complete.
     const { lookup_url, receipt } = await anchor({ dsse: enveloped(text) });
     await running.gateway.logs.live.whenPublished((receipt.index as number) + 1);
     const path = (lookup_url as string).replace('http://test.example', '');

@@ -39,7 +39,7 @@ describe('an anchored in-toto attestation', function () {
     await writeFile(join(folder, 'check.py'), guideExample('in-toto'));
   });
   after(async () => {
-    // Undefined where the tests were skipped.
+    // undefined if the tests were skipped
     await (running as Running | undefined)?.close();
     if ((folder as string | undefined) !== undefined) await rm(folder, { recursive: true });
   });

@@ -15,7 +15,7 @@ import { HARMLESS, VIOLATION } from './carriers.ts';
 
 const PATH = '/carrier/v1/insured/lasting/compliance';
 
-/** A gateway with an insured that has a resolved finding and behind it an open one. */
+/** A gateway with an insured that has a resolved finding and a later open one. */
 async function found(): Promise<{ running: Running; resolved: string; open: string }> {
   const running = await run();
   const { live: key } = running;

@@ -76,7 +76,7 @@ describe('a gateway with CLASSIFIER_URL', () => {
   ] as const) {
     it(`is ERROR, and logged, when the endpoint gives ${what}`, async () => {
       reply = failing;
-      // A silent endpoint is waited for by a gateway that gives up soon; the other waits for any answer.
+      // For the silent endpoint a gateway with a short timeout is used, for the others one with a long timeout.
       const hasty = what === 'nothing in time';
       const asks = hasty ? await run({ ...settings, CLASSIFIER_TIMEOUT_MS: '100' }) : running;
       const { status, json } = await classify({ message: 'hello' }, {}, asks);

@@ -8,7 +8,7 @@ import type { Classified, Engine } from '../../../plugins/classify/engine/index.
 import { classifierOf, type Judged } from '../../../plugins/classify/classifier.ts';
 import { checkWebhookUrl, judge, resultDraft } from '../../../plugins/classify/rules.ts';
 
-/** An engine whose verdict is given: what is tested is what becomes of it. */
+/** An engine with a given verdict, so that only the logged statement is tested. */
 const verdict = (more: Partial<Classified> = {}): Engine => ({
   id: 'engine',
   version: '1.2.3',

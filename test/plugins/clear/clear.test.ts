@@ -19,7 +19,7 @@ describe('the clear layer', () => {
     running = await run();
     log = running.gateway.logs.live;
     tenant_ref = running.gateway.tenants.inLog('first', 'live').tenant_ref;
-    // Not in the last minutes of a month, whenever this runs.
+    // Never in the last minutes of a month.
     const now = running.clock.wall();
     if (monthOf(now) !== monthOf(now + 600_000)) running.clock.pass(600_000);
   });
@@ -88,7 +88,7 @@ describe('the clear layer', () => {
     const path = '/api/v1/clear/exposure';
     const before = (await running.get(path, key())).json;
     assert.equal(before.tier, 'starter');
-    // To the bound exactly, and one micro-USD over it.
+    // Exactly to the bound, and one micro-USD above it.
     await bind(10, Number(before.to_next_tier_micro_usd));
     const at = (await running.get(path, key())).json;
     assert.deepEqual([at.tier, at.to_next_tier_micro_usd], ['starter', '0']);

@@ -70,7 +70,7 @@ describe('the tiers of cleared exposure', () => {
   it('charge the whole act that crosses a bound at its tier', () => {
     const before = String(10_000_000n * MILLION - 1n);
     assert.deepEqual(shareOf(before, 1), { tier: 'starter', fee_micro_usd: 0n });
-    // 5,000 USD at 1 basis point, not 2, though nearly all of the month was below the bound.
+    // 5,000 USD at 1 basis point instead of 2, though nearly all of the month was below the bound.
     assert.deepEqual(shareOf(before, 5_000_000_000), { tier: 'growth', fee_micro_usd: 500_000n });
   });
 

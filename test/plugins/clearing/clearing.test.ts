@@ -73,7 +73,7 @@ describe('the clearing layer', () => {
   const latest = async () => (await running.get('/api/v1/clearing/network/latest.json')).json;
 
   before(async () => {
-    // The middle of a week, whenever this runs.
+    // The middle of a week, at any time of the run.
     clock.pass(windowOf(weekOf(clock.wall())).to_ms + WEEK_MS / 2 - clock.wall());
     const env = { CLEARING_ANNUAL_LINK: 'https://pay.example/annual' };
     running = await run(env, { clock });
@@ -108,7 +108,7 @@ describe('the clearing layer', () => {
     await passWeek();
     const closes = await Promise.all([1, 2, 3].map(() => call('clearing close')));
     const closed = closes.flatMap((one) => (one as { closed: { live: string[] } }).closed.live);
-    // The gateway looks by itself as well, and may have come first.
+    // The scheduled job of the gateway may have closed it before.
     assert.ok(closed.length <= 1, 'once for all callers');
     const { data: slots } = (await running.get('/api/v1/clearing/slots')).json;
     assert.deepEqual(
@@ -200,7 +200,7 @@ describe('the clearing layer', () => {
     );
     assert.equal((await credits()).left_usd, '10000.000000');
     const { tenant_ref } = running.gateway.tenants.inLog('first', 'live');
-    // 500.03 USD each: the twentieth act finds less than its toll.
+    // 500.03 USD each: at the twentieth act the credits left are less than its toll.
     const act: Draft = {
       type: 'pdtr.decision_not_supplied.v1',
       tenant_ref,

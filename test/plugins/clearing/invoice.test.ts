@@ -28,7 +28,7 @@ describe('the invoice of a month', function () {
   let month: string;
   let invoice: Body;
   before(async () => {
-    // The end of a month whose last week goes on into the next one.
+    // The end of a month whose last week extends into the next one.
     let { to_ms } = monthWindow(monthOf(clock.wall()));
     while (windowOf(weekOf(to_ms)).to_ms === to_ms) to_ms = monthWindow(monthOf(to_ms + 1)).to_ms;
     clock.pass(to_ms - 3 * WEEK_MS - clock.wall());
@@ -49,13 +49,13 @@ describe('the invoice of a month', function () {
       ok(await running.post('/api/v1/classify', { message: 'Schedule the interview' }, key()));
     }
   };
-  /** A settled payment of so many USDC, whose basis points are owed. */
+  /** A settled payment of this amount in USDC, for which basis points are owed. */
   const pay = async (digit: string, amount_atomic: number): Promise<void> => {
     const payment = { action_type: 'pay', agent_id: 'agent:1', amount_atomic, currency: 'USDC' };
     const payment_hash = `0x${digit.repeat(64)}`;
     ok(await running.post('/api/v1/bind-payment', { ...payment, payment_hash }, key()));
   };
-  /** Acts that cost 500 USD each: more than the credits have. */
+  /** Acts that cost 500 USD each, more than the credits. */
   const matters = async (times: number): Promise<void> => {
     const { tenant_ref } = running.gateway.tenants.inLog('first', 'live');
     const act: Draft = {
@@ -74,7 +74,7 @@ describe('the invoice of a month', function () {
     const fired = ok(await running.post('/api/v1/foundry/trigger/fire', firing, key()));
     return fired.receipt.entry_id as string;
   };
-  /** What the entries of the log come to for the tenant in a month, added up by themselves. */
+  /** The sums of the tenant in a month, computed from the entries of the log. */
   function added(of: string): { acts: number; tolls: bigint; owed: bigint; root: string } {
     const log = running.gateway.logs.live;
     const { tenant_ref } = running.gateway.tenants.inLog('first', 'live');
@@ -193,7 +193,7 @@ describe('the invoice of a month', function () {
     const { valid, summary, checks, facts } = await verified(invoice);
     assert.equal(valid, true, summary);
     const all = String(invoice.weeks.length);
-    // The month ends within its last week, whose other acts are of the next month.
+    // The month ends within a week; the other acts of that week are of the next month.
     const slots = checks.find(({ name }) => name === 'slots')?.detail ?? '';
     assert.match(slots, new RegExp(`^${all} of ${all} weeks have a slot that agrees, [1-9]`));
     const { acts, net_micro_usd } = invoice;
@@ -251,7 +251,7 @@ describe('the invoice of a month', function () {
     assert.equal(page.status, 200);
     assert.match(page.headers.get('content-type') ?? '', /^text\/html/);
     assert.ok(page.text.includes(invoice.net_usd as string));
-    // A saved copy keeps its style.
+    // A saved copy contains its style sheet.
     assert.match(page.text, /<style>[^<]{1000,}<\/style>/);
     assert.equal((await asked(`${month}?format=pdf`)).status, 400);
   });

@@ -7,13 +7,13 @@ import type { Body } from '../../support/body.ts';
 export const SEAL = '/compliance/eu-ai-act/article-12/seal';
 export const REPORT = '/compliance/eu-ai-act/article-12';
 
-/** Each acts with the live key, unless it is given another; `ask` without any where that is empty. */
+/** Each call uses the live key unless another is given; `ask` sends no key if it is empty. */
 export interface Caller {
   seal(body: object, key?: string): Promise<Body>;
   classify(session_id: string, message?: string): Promise<Body>;
   ask(session_id: string, format?: string, key?: string): Promise<Answer>;
   report(session_id: string): Promise<Body>;
-  /** Statement of an entry of the live log, as text. */
+  /** The statement of an entry of the live log, as text. */
   entry(index: number): string;
 }
 

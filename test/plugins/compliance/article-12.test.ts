@@ -168,7 +168,7 @@ describe('Article 12', () => {
       const page = await caller.ask('rich', 'html');
       assert.match(page.headers.get('content-type') ?? '', /^text\/html; charset=utf-8/);
       assert.match(page.text, /<td class="met">MET<\/td>/);
-      // A saved copy keeps its style, and the policy of the served page allows it.
+      // A saved copy contains its style sheet, and the policy of the served page allows it.
       const style = /<style>([^<]+)<\/style>/.exec(page.text)?.[1] ?? '';
       assert.ok(style.length > 100);
       assert.doesNotMatch(page.text, /<link/);

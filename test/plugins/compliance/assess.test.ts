@@ -109,7 +109,7 @@ describe('what a session evidences', () => {
       );
       const first_page = await clocks(`session_id=${session_id}&open=true&limit=1`);
       assert.deepEqual([first_page.has_more, first_page.incident_count], [true, 3]);
-      // The incident of the cursor is reported between the pages.
+      // Between the pages, a report is logged for the incident that the cursor names.
       await caller.seal({
         ...{ session_id, event_type: 'incident_reported' },
         decision_entry_id: death.entry_id,

@@ -25,7 +25,7 @@ describe('the Article 12 report of a system', function () {
   /** Log times between the hours in which the system acted. */
   const hours: number[] = [];
   before(async () => {
-    // The verifier's clock is the machine's: nothing may be later.
+    // The verifier uses the clock of the machine, so no entry may be later.
     const clock = new Clock();
     clock.jump(-24 * HOUR_MS);
     running = await run({}, { clock });

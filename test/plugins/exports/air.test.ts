@@ -89,7 +89,7 @@ describe('GET /export/scitt/air', () => {
     const { entry_id } = await classify('jws');
     const { json } = await air(entry_id);
     const jwk = airKey(json.origin);
-    // ES256 of JWS signs `header.payload`; the COSE signature is the same primitive over other bytes.
+    // ES256 of a JWS signs `header.payload`; the COSE signature uses the same algorithm over other bytes.
     const key = await importJWK(jwk, 'ES256');
     await assert.rejects(compactVerify('e30.e30.AAAA', key));
     const cryptoKey = await crypto.subtle.importKey(
@@ -133,7 +133,7 @@ describe('GET /export/scitt/air', () => {
     assert.equal(sha256('\0', json.entry).toString('hex'), json.record.outcome_hash);
   });
 
-  /** RFC 9942 on its own: the path leads to a root that the log has published and the COSE key has signed. */
+  /** RFC 9942 implemented separately: the path leads to a published root, which the COSE key has signed. */
   async function checkReceipt(bytes: Uint8Array, entry: Buffer): Promise<void> {
     const receipt = taken(bytes);
     assert.equal(receipt.protected.get(395), 1);

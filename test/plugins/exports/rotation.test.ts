@@ -76,7 +76,7 @@ describe('rotation of the keys of webhooks, AIR and COSE', () => {
     const keys = await published();
     for (const [i, use] of USES.entries()) {
       const ours = keys.filter(({ purpose }) => purpose === use).map(({ kid }) => kid);
-      // COSE keys are in a key set of their own, where AIR keys have a second place.
+      // COSE keys are in a separate key set, which also lists AIR keys.
       if (use === 'cose') continue;
       assert.equal(new Set(ours).size, 2);
       assert.equal(ours.at(-1), kids[i]);

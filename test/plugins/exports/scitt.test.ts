@@ -61,7 +61,7 @@ describe('SCRAPI', () => {
     readonly key?: KeyObject;
   }
 
-  /** The bytes of a COSE_Sign1, by cbor2, which takes a Buffer for something else than bytes. */
+  /** The bytes of a COSE_Sign1 by cbor2, which does not encode a Buffer as bytes. */
   function message(
     protectedBytes: Uint8Array,
     unprotected: Map<number, unknown>,
@@ -142,7 +142,7 @@ describe('SCRAPI', () => {
 
   it('registers a statement once, with any unprotected header and concurrent requests', async () => {
     const plain = statement('release two');
-    // ECDSA signs differently each time: the same statement is the same signature.
+    // ECDSA signatures differ each time; a statement is the same only with the same signature.
     const { protectedBytes, payload, signature } = taken(plain);
     const dressed = message(protectedBytes, new Map([[394, ['x']]]), payload, signature);
     const answers = await Promise.all(

@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto';
 import { decode } from 'cbor2';
 import type { Tag } from 'cbor2';
 
-/** What cbor2 makes of a COSE_Sign1. */
+/** A COSE_Sign1 as decoded by cbor2. */
 export interface Taken {
   readonly protectedBytes: Uint8Array;
   readonly protected: Map<number | string, unknown>;
@@ -15,7 +15,7 @@ export interface Taken {
   readonly signature: Uint8Array;
 }
 
-/** Takes a message apart with cbor2. */
+/** Decodes a message with cbor2. */
 export function taken(bytes: Uint8Array): Taken {
   const tag = decode<Tag>(bytes, { preferMap: true });
   assert.equal(Number(tag.tag), 18);
@@ -58,7 +58,7 @@ export const sha256 = (...parts: readonly (Uint8Array | string)[]): Buffer => {
   return hash.digest();
 };
 
-/** RFC 9162 §2.1.3.2, on its own. */
+/** RFC 9162 §2.1.3.2, implemented separately. */
 export function rootFrom(leaf: Buffer, index: number, size: number, path: Uint8Array[]): Buffer {
   let [fn, sn, root] = [index, size - 1, leaf];
   for (const node of path) {

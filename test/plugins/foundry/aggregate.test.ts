@@ -28,7 +28,7 @@ function readings(values: readonly number[], observed_at_ms = NOW): Reading[] {
 
 const judge = (values: readonly number[]) => aggregate(readings(values), THRESHOLDS, NOW);
 
-/** Each value as often as its weight has twentieths of a thousandth: every cut falls between two of them. */
+/** Each value once for each 0.02 of its weight, so that every cut is between two of them. */
 const countedOut = (items: readonly { value: number; weight: number }[]): number[] =>
   [...items]
     .sort((a, b) => a.value - b.value)
@@ -41,7 +41,7 @@ function middle(sorted: readonly number[]): number {
     : sorted[Math.floor(half)]!;
 }
 
-/** The definition in plain numbers: the median, who is rejected, the mean of the middle 60 %. */
+/** The definition with plain numbers: the median, the rejected readings, the mean of the middle 60 %. */
 function defined(values: readonly number[]) {
   const items = values.map((value, i) => ({
     value,
@@ -52,7 +52,7 @@ function defined(values: readonly number[]) {
   const mad = middle(countedOut(off));
   const kept = items.filter(({ value }) => {
     const distance = Math.abs(value - median);
-    // In whole numbers: a reading may lie on the bound itself.
+    // With integers, because a reading may be exactly at the bound.
     return mad === 0 ? distance * 100 <= Math.abs(median) : distance * 6745 <= 35_000 * mad;
   });
   const all = countedOut(kept);
@@ -100,7 +100,8 @@ describe('weighted_trimmed_mean_v1', () => {
   });
 
   it('moves with any two colluding sources at most dispute_tolerance times the median', () => {
-    // Whatever two of the five say, an answer that could fire stays this close to each honest reading that survived.
+    // If two of five sources report anything, a value that can fire stays this close to each honest surviving
+    // reading.
     const honest = fc.array(fc.integer({ min: 990_000, max: 1_010_000 }), {
       minLength: 3,
       maxLength: 3,
@@ -115,7 +116,7 @@ describe('weighted_trimmed_mean_v1', () => {
         for (let i = 0; i < 5; i++) values.push((i === a || i === b ? bads : goods).shift()!);
         const { state, consensus, median, readings: judged } = judge(values);
         const honestAt = [0, 1, 2, 3, 4].filter((i) => i !== a && i !== b);
-        // The two heaviest weigh 2.3 of 5.2: the median stays among the honest readings.
+        // The two heaviest sources weigh 2.3 of 5.2, so the median stays among the honest readings.
         const [least, most] = [Math.min(...good), Math.max(...good)];
         assert.ok(Number(median) * 1e6 >= least - 1e-6 && Number(median) * 1e6 <= most + 1e-6);
         if (state !== 'CONSENSUS') {

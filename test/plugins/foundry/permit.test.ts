@@ -51,7 +51,7 @@ describe('a permit of a trigger', function () {
     return post(`${GATE}/permits/use`, { ...preimage, receipt, use_secret, ...changed }, by);
   };
   const size = (): number => running.gateway.logs.live.size();
-  /** What a refused call says; that it appended nothing, and left the trigger ARMED. */
+  /** The error of a refused call; asserts that nothing was appended and that the trigger is still ARMED. */
   const refused = async (
     trigger_id: string,
     more: object,

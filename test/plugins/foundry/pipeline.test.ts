@@ -94,7 +94,7 @@ describe('the pipeline', () => {
     assert.equal(answer.json.receipts.length, 2);
     const few = await run({ readings: readingsOf('1').slice(1) });
     assert.deepEqual([statuses(few), steps(few)[2]?.note], ['osfssssss', 'insufficient']);
-    // A run of its own feed: the dispute before it does not hold it up.
+    // Each run has its own feed, so the earlier dispute does not affect it.
     assert.equal(statuses(await run()), 'osooossoo');
   });
 

@@ -156,7 +156,7 @@ describe('triggers', () => {
     assert.deepEqual(problem(closed), [409, 'trigger_window_closed', 'trigger_id']);
   });
 
-  /** Moves the clock once everything so far is published: an idle map head would come between. */
+  /** Moves the clock after everything is published, because an idle map head would be appended in between. */
   async function passed(ms: number): Promise<void> {
     await served.head();
     served.gateway.clock.pass(ms);

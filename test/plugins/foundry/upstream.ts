@@ -6,7 +6,7 @@ import type { Listening } from '../../support/listening.ts';
 
 /** A running upstream. */
 export interface Upstream extends Listening {
-  /** Bodies that came, oldest first. */
+  /** Received bodies, oldest first. */
   readonly bodies: Record<string, unknown>[];
   readonly authorizations: (string | undefined)[];
 }
@@ -31,10 +31,10 @@ const completion = (content: string): string =>
     usage: { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 },
   });
 
-/** JSON that no recursion comes to the end of. */
+/** JSON nested too deeply for a recursive parser. */
 const deep = '['.repeat(300_000) + ']'.repeat(300_000);
 
-/** Starts one. */
+/** Starts an upstream. */
 export async function startUpstream(): Promise<Upstream> {
   const bodies: Record<string, unknown>[] = [];
   const authorizations: (string | undefined)[] = [];

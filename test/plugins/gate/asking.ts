@@ -7,7 +7,7 @@ import type { Answer, Running } from '../../gateway/running.ts';
 import type { ContractOptions } from '../../../tools/plugin-test/index.ts';
 import { replayed } from '../astl/surfaces.ts';
 
-/** Allows payments up to 100, holds them up to 1000, denies what is over; denies exports, allows reads. */
+/** Allows payments up to 100, holds those up to 1000, denies those above; denies exports, allows reads. */
 export const POLICY = {
   rules: [
     {
@@ -37,7 +37,7 @@ export const POLICY = {
 /** Paths of the gate. */
 export const GATE = '/api/v1/execute-gate';
 
-/** An act that POLICY permits; `amount_atomic` decides. */
+/** An act that POLICY permits; the outcome depends on `amount_atomic`. */
 export const PAY = {
   action_type: 'payment.release',
   agent_id: 'agent:zebra-payer',
@@ -45,12 +45,12 @@ export const PAY = {
   currency: 'USDC',
 };
 
-/** The gateway, and how the gate is asked. */
+/** A gateway with functions that send requests to the gate. */
 export interface Asking {
   readonly running: Running;
   /** A key of another tenant in the sandbox, role carrier. */
   readonly other: string;
-  /** A key of the first tenant in the sandbox that is no operator. */
+  /** A key of the first tenant in the sandbox without the role operator. */
   readonly agent: string;
   ask(
     body: object,
@@ -58,14 +58,14 @@ export interface Asking {
     headers?: Readonly<Record<string, string>>,
   ): Promise<Answer>;
   post(path: string, body: object, key?: string | null): Promise<Answer>;
-  /** Asks for a permit and answers with its body. */
+  /** Asks for a permit, and returns the body of the answer. */
   permit(body?: object): Promise<Answer['json']>;
   log(kind?: Kind): Log;
-  /** Replays both logs, whole, and stops. */
+  /** Replays both logs completely, and stops the gateway. */
   close(): Promise<void>;
 }
 
-/** Starts one; POLICY is in force in the sandbox for the first tenant. */
+/** Starts a gateway; POLICY is in force in the sandbox for the first tenant. */
 export async function serveGate(
   env: Readonly<Record<string, string>> = {},
   plugins: readonly AnyPlugin[] = [],
@@ -97,7 +97,7 @@ export async function serveGate(
   };
 }
 
-/** For the contract suite: what its examples cannot say, by path. */
+/** For the contract suite: bodies that an example cannot state, by path. */
 export const GATE_BODIES: NonNullable<ContractOptions['bodies']> = {
   [`${GATE}/permits/use`]: (running) => permitted(running),
   async [`${GATE}/permits/result`](running) {
@@ -108,7 +108,7 @@ export const GATE_BODIES: NonNullable<ContractOptions['bodies']> = {
   },
 };
 
-/** Lets the gate permit an act in the sandbox; the request that uses the permit. */
+/** Gets a permit for an act in the sandbox, and returns the request that uses it. */
 async function permitted(running: Running): Promise<Record<string, Json>> {
   const { sandbox: key } = running;
   await running.post(`${GATE}/policy`, POLICY, { key });

@@ -11,7 +11,7 @@ import { hasPublicSets, publicRows } from '../../../tools/classifier/public-rows
 
 const FOLDER = fileURLToPath(new URL('../../../tools/classifier/data', import.meta.url));
 const PUBLIC = fileURLToPath(new URL('../../../../shared/data/classify', import.meta.url));
-/** Shorter ones are phrases that anybody may write. */
+/** Shorter texts are common phrases. */
 const TELLING_CHARS = 13;
 
 describe('the sets of this repository', () => {

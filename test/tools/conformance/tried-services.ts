@@ -14,7 +14,7 @@ import type { Listening } from '../../support/listening.ts';
 
 export const log = new GateLog();
 export const AUDIENCE = 'https://shop.example';
-/** A guard that believes that log, at its time. */
+/** A guard that trusts this log, with its clock. */
 export const options: GuardOptions = {
   log: log.vkey,
   jwks: log.jwks(),
@@ -24,7 +24,7 @@ export const options: GuardOptions = {
   now: () => log.ms,
 };
 
-/** Names of the checks by what came of them. */
+/** The names of the checks by outcome. */
 export const outcomes = ({ checks }: Conformance): Record<string, string> =>
   Object.fromEntries(checks.map(({ name, outcome }) => [name, outcome]));
 
@@ -37,7 +37,7 @@ export const ALL = {
   forged_refused: 'passed',
 };
 
-/** A service that says what RR-1 asks for, and does with receipts what a test says. */
+/** A service that follows RR-1 except for how it treats receipts, which a test determines. */
 export async function careless(
   take: (presented: Presented) => boolean,
   challenge: {

@@ -12,7 +12,7 @@ import type { Body, Running } from '../../gateway/running.ts';
 import { ACTLOG, start } from '../../support/actlog.ts';
 import { childArgs } from '../../support/child.ts';
 
-/** The official server that exercises every feature of the protocol. */
+/** The official server that uses every feature of the protocol. */
 export const EVERYTHING = [
   process.execPath,
   fileURLToPath(
@@ -24,7 +24,7 @@ export const EVERYTHING = [
   'stdio',
 ];
 
-/** What the proxy is told of the service. */
+/** The settings of the proxy for the service. */
 export interface Told {
   readonly url: string;
   readonly key: string;
@@ -56,21 +56,21 @@ export async function connected(
   return { client, transport, said: () => said };
 }
 
-/** The proxy in front of the odd server, spoken to line by line. */
+/** The proxy in front of the odd server, with an interface of single lines. */
 export interface OddProxy {
   send(line: string): void;
-  /** The next line that the client's side receives and that fits. */
+  /** The next line to the client that matches. */
   next(fits?: (line: string) => boolean): Promise<string>;
   /** The lines that the server received. */
   received(): Promise<readonly string[]>;
   said(): string;
-  /** Waits until the proxy has said so on standard error. */
+  /** Waits for matching output of the proxy on standard error. */
   until(pattern: RegExp): Promise<void>;
-  /** Ends the input; answers with the exit code. */
+  /** Ends the input; returns the exit code. */
   end(): Promise<number | null>;
 }
 
-/** Starts it. */
+/** Starts the proxy. */
 export async function oddProxy(told: Told, options: readonly string[] = []): Promise<OddProxy> {
   const folder = await mkdtemp(join(tmpdir(), 'actlog-odd-'));
   const file = join(folder, 'lines');
@@ -122,7 +122,7 @@ export async function oddProxy(told: Told, options: readonly string[] = []): Pro
   };
 }
 
-/** A policy that allows these tools and holds those. */
+/** A policy that allows the first tools and holds the others. */
 export async function allow(
   running: Running,
   tools: readonly string[],

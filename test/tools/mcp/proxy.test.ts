@@ -98,7 +98,7 @@ describe('the MCP proxy', function () {
       [about.permit_id, about.permit_use_id, about.result_entry_id],
       [decision.entry_id, use.entry_id, result.entry_id],
     );
-    // The caller can open what the log commits to: the arguments, and the digest of the result.
+    // The caller can disclose what the log commits to: the arguments, and the digest of the result.
     const { salt, sha256 } = about.arguments_commitment;
     const opened = Buffer.concat([
       Buffer.from(salt, 'hex'),
@@ -138,7 +138,7 @@ describe('the MCP proxy', function () {
     );
     assert.match(JSON.stringify(sampling.content), /sampled/);
 
-    // A hold, and the same call after a human has released it.
+    // A held call, and the same call after a human has released it.
     const held = await call(client, 'get-sum', { a: 1, b: 2 });
     assert.equal(held.isError, true);
     const { hold_id, hold_url } = held._meta['dev.actlog/refusal'];
@@ -157,7 +157,7 @@ describe('the MCP proxy', function () {
       'the release was for one call',
     );
 
-    // "No tool of this kind was called": verified offline, and PRESENT of the tool that was called.
+    // "No tool of this kind was called" is verified offline; for the called tool the verdict is PRESENT.
     const beats = statements(running).filter(({ type }) => type === 'astl.heartbeat.v1');
     assert.ok(beats.length > 10, said());
     const from_ms = (statements(running).at(-1).issued_at_ms as number) + 1;
@@ -347,7 +347,7 @@ describe('the MCP proxy', function () {
     closed.send(line);
     assert.match(await closed.next(), /"isError":true.*gate_unreachable/);
     await closed.end();
-    // A service that was there, is away during the call, and comes back with its log.
+    // The service runs, is stopped during the call, and starts again with its log.
     const first = await run({ PORT: String(port) });
     const DATA_DIR = first.data;
     await first.close(true);

@@ -45,7 +45,7 @@ describe('tools/mirror/open', function () {
       for (const name of ['', '/', '/log', '/log/live', '/log/live/1', '/log/live/1/']) {
         assert.equal(await found(`${at}/export${name}`), place, name);
       }
-      // Another log of the same service: the one that is wanted stands beside it.
+      // Another log of the same service next to the requested one.
       assert.equal(await found(`${at}/export/log/sandbox/1`), place);
       assert.equal(await found(`${at}/prefix`), `${at}/prefix`);
     }

@@ -61,7 +61,7 @@ describe('a monitor that cosigns', () => {
     await open(wait_ms);
   }
 
-  /** What a log is answered that asks for a note, and has had none cosigned. */
+  /** The answer to a log that requests a cosignature for a note, without earlier ones. */
   async function ask(note: string): Promise<{ status: number; body: string }> {
     const url = cosigner.line.split(' ')[3] ?? '';
     const body = formatAddCheckpoint({ old: 0, path: [], note });

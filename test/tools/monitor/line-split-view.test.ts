@@ -13,7 +13,7 @@ describe('a monitor of a log with a split view', () => {
   });
   afterEach(() => monitor.close());
 
-  /** Two histories that part after the usual six entries. */
+  /** Two histories that differ after the usual six entries. */
   function fork(): { one: Forge; other: Forge } {
     const one = new Forge().usual();
     const other = new Forge().usual();

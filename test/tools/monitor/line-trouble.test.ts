@@ -45,7 +45,7 @@ describe('a monitor of a service that does not answer or answers wrongly', () =>
     const { texts } = whole;
     whole.texts = texts.with(7, (texts[7] ?? '').replace('PERMIT', 'DENY'));
     monitor.server.interfere = (path) => {
-      // Torn when it is asked for first, whole at the second look.
+      // The first answer is inconsistent, the second one is not.
       if (
         path.includes('entries') &&
         monitor.server.asked.filter((one) => one === path).length > 1

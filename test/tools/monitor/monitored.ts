@@ -19,7 +19,7 @@ import { ACT, RECEIPT_KEY } from '../../support/forge.ts';
 import { serveLogs } from '../../support/serve-log.ts';
 import type { LogServer } from '../../support/serve-log.ts';
 
-/** What a report was told, in order. */
+/** The calls of a report, in order. */
 export class Told implements Report {
   readonly looks: Look[] = [];
   readonly pins: string[] = [];
@@ -66,7 +66,7 @@ export class Monitor {
     this.state = state;
   }
 
-  /** Starts one whose server has no log yet. */
+  /** Starts a monitor whose server has no log yet. */
   static async start(): Promise<Monitor> {
     const state = await mkdtemp(join(tmpdir(), 'actlog-monitor-'));
     const monitor = new Monitor(await serveLogs(), state);
@@ -79,12 +79,12 @@ export class Monitor {
     return this.#line;
   }
 
-  /** Looks once, as the monitor does at each turn. */
+  /** Looks once, as the monitor does in each interval. */
   look(polled?: Polled): Promise<Outcome> {
     return this.line.look(polled);
   }
 
-  /** Starts again, as after a restart. */
+  /** Starts the monitor again, as after a restart. */
   async again(more: Partial<LineOptions> = {}, address = this.server.url): Promise<void> {
     await this.#line?.close();
     const place = await placeOf(address, 'live', { attempts: 1 });
@@ -103,7 +103,7 @@ export class Monitor {
     });
   }
 
-  /** The finding of a look that must end in one, which is also kept in a file. */
+  /** The finding of a look that must find one, which is also in a file. */
   async finding(polled?: Polled): Promise<JsonObject> {
     const { told, state, line } = this;
     assert.equal(await this.look(polled), 'violation', told.troubles.join());
@@ -132,7 +132,7 @@ export function assertProves({ notes, entries, proof, vkey }: JsonObject, indexe
   assert.equal(proof, 'signed');
 }
 
-/** Adds as many acts, and a map head after them. */
+/** Adds this number of acts, and a map head after them. */
 export const grow = (forge: Forge, acts: number): Forge => {
   for (let i = 0; i < acts; i += 1) forge.add('gate.decision.v1', ACT);
   return forge.mapHead();

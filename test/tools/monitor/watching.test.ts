@@ -69,7 +69,7 @@ describe('a watched chain', () => {
       for (const { receipt } of told) {
         assert.equal(verifyReceipt(receipt, trust, { suite: native }).valid, true);
       }
-      // An entry whose signature does not hold is a finding, and no news.
+      // An entry with an invalid signature is a finding, and is not reported as a watched entry.
       forge.add('gate.decision.v1', ACT, {
         text: (text) => text.replace(/"signature":"..../, '"signature":"AAAA'),
       });

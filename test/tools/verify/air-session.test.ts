@@ -30,7 +30,7 @@ describe('actlog verify of the export of a session', () => {
   let trust: Trust;
   let bare: Json;
   let proven: Json;
-  /** With the proofs, under a checkpoint of before the last entry. */
+  /** With the proofs, under a checkpoint from before the last entry. */
   let older: Json;
   let signer: Signer;
 
@@ -135,7 +135,7 @@ describe('actlog verify of the export of a session', () => {
     assert.equal(await failing(bare, { ...trust, keys }), 'entry');
   });
 
-  /** A record as a service would make it of another entry that the log's own keys have signed. */
+  /** A record as the service would make it, of another entry that the log has signed. */
   async function forged(at: number, members: JsonObject, link: JsonObject = {}): Promise<Json> {
     const items = structuredClone(bare.records);
     const { signature: _signature, ...statement } = JSON.parse(items[at].entry);

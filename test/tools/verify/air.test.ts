@@ -1,5 +1,5 @@
-// plugins/exports/verify.ts, log/cose/finding.ts: exports verify against the kit; a change to anything that a claim rests on is found and
-// named, and any other changes nothing.
+// plugins/exports/verify.ts, log/cose/finding.ts: exports are verified with the kit. A change to any part that a
+// claim depends on is detected and named; other changes have no effect.
 
 import assert from 'node:assert/strict';
 import { native } from '../../../log/index.ts';
@@ -14,7 +14,7 @@ import type { Answer, Running } from '../../gateway/running.ts';
 
 type Json = Answer['json'];
 
-/** A text with another first character, whichever it has. */
+/** The text with another first character. */
 const otherFirst = (text: string): string => `${text.startsWith('A') ? 'B' : 'A'}${text.slice(1)}`;
 
 describe('actlog verify of exports', () => {
@@ -97,7 +97,7 @@ describe('actlog verify of exports', () => {
     }
   });
 
-  /** Changes to what both exports say of themselves. */
+  /** Changes to members that both exports have. */
   const about = [
     ...[null, {}].map((key) => ['export', (d: Json) => (d.key = key)] as const),
     ...['kid', 'kty', 'crv', 'x', 'y', 'alg', 'use', 'more'].map(

@@ -103,7 +103,7 @@ describe('one corpus for the command line and the page', function () {
     kit = (await running.get('/export/offline-verify-kit.json')).json;
   }
 
-  /** A finding of a monitor that was given the checkpoint and another one of the same size, with the log's signature. */
+  /** A finding of a monitor with the checkpoint and a different one of the same size, both signed by the log. */
   async function fork({ data, gateway }: Running, note: string): Promise<Buffer> {
     const { origin, vkey } = gateway.logs.live;
     const size = Number(note.split('\n')[1]);
@@ -116,7 +116,7 @@ describe('one corpus for the command line and the page', function () {
     return Buffer.from(JSON.stringify(finding));
   }
 
-  /** What a printer has to say of some bytes, by its own verifiers. */
+  /** The verdict that a printer shows for a file with its own verifiers. */
   async function said(by: Verifiers, bytes: Uint8Array, options: object): Promise<unknown> {
     try {
       const findings = [];

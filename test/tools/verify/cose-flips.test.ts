@@ -1,6 +1,6 @@
 // Flips a bit in each byte of a COSE statement and of a receipt: the message becomes invalid, and the check that covers the
 // byte fails. Further members of an unprotected header change nothing, since no claim depends on them. RFC 9052 §4; RFC 9942.
-// Left out is the size of the tree in an inclusion proof: a receipt signs the root, and for some entries a tree of
+// The size of the tree in an inclusion proof is left out: a receipt signs the root, and for some entries a tree of
 // another size has the same path to it.
 
 import assert from 'node:assert/strict';
@@ -11,7 +11,7 @@ import type { Trust } from '../../../log/verify.ts';
 import { checkDocument } from '../../../plugins/verifiers.ts';
 import { run } from '../../gateway/running.ts';
 
-/** Where some bytes stand in a message, and the checks that may fail when one of them is another. */
+/** Bytes of a message, and the checks that may fail if one of them is changed. */
 interface Part {
   readonly name: string;
   readonly bytes: Uint8Array;
@@ -58,8 +58,7 @@ describe('a flipped bit of a COSE message', function () {
   }
 
   /**
-   * Flips one bit of every byte, another one from byte to byte, but for the size of the tree; each part must come up,
-   * and name its checks.
+   * Flips one bit of every byte, except in the size of the tree; each part must be hit, and only its checks may fail.
    */
   async function flipAll(
     message: Buffer,
@@ -67,7 +66,8 @@ describe('a flipped bit of a COSE message', function () {
     parts: readonly Part[],
   ): Promise<void> {
     assert.equal(await failing(message), undefined);
-    // After the byte that begins the list: the tree of a test has 24 to 255 entries, a byte after its own head.
+    // The size follows the byte that begins the list: the tree has 24 to 255 entries, so its size is the byte after
+    // 0x18.
     assert.deepEqual([proof[0], proof[1]], [0x83, 0x18]);
     const sizeAt = message.indexOf(proof) + 2;
     const places = parts.map(({ bytes, name }) => {
@@ -75,7 +75,7 @@ describe('a flipped bit of a COSE message', function () {
       assert.ok(start >= 0 && message.indexOf(bytes, start + 1) < 0, name);
       return { start, end: start + bytes.length };
     });
-    // Under another label, or as text, the entry inside the receipt of a statement is nothing that a claim rests on.
+    // Under another label or as text, the entry inside the receipt of a statement is not part of any claim.
     const label = parts.some(({ name }) => name === 'receipt') ? message.indexOf('eentry') : -1;
     for (let at = 0; at < message.length; at += 1) {
       if (at === sizeAt || (label >= 0 && at >= label && at < label + 7)) continue;
@@ -96,7 +96,7 @@ describe('a flipped bit of a COSE message', function () {
     const [inner] = unprotected.get(HEADER.receipts) as unknown as Uint8Array[];
     assert.ok(payload !== null && inner !== undefined);
     await flipAll(statement, proofIn(decodeSign1(inner)), [
-      // Of another content type it is a statement of somebody else, whose receipt carries its entry.
+      // With another content type it is a third-party statement whose receipt contains its entry.
       ...[
         {
           name: 'protected',
@@ -120,7 +120,7 @@ describe('a flipped bit of a COSE message', function () {
       { name: 'entry', bytes: entry, checks: ['entry'] },
       { name: 'path', bytes: path, checks: ['inclusion'] },
       { name: 'signature', bytes: signature, checks: ['inclusion'] },
-      // Of no verifiable data structure it is no receipt, but a statement without one.
+      // Without a verifiable data structure it is not a receipt, but a statement without one.
       {
         ...{ name: 'protected', bytes: protectedBytes },
         checks: ['cose_form', 'inclusion', 'cose_receipt'],

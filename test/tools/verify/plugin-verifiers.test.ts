@@ -12,7 +12,7 @@ import { pluginVerifiers, verifiers } from '../../../plugins/verifiers.ts';
 import { run } from '../../gateway/running.ts';
 import { actlog } from '../../support/actlog.ts';
 
-/** A plugin with a verifier, as somebody writes it who has no TypeScript. */
+/** A plugin with a verifier, written in JavaScript. */
 const SOURCE = `
 const finding = (valid, summary) => ({
   ...{ valid, verdict: valid ? 'VALID' : 'INVALID', summary, checks: [], facts: {}, not_proven: [] },

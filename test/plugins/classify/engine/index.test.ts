@@ -90,7 +90,7 @@ describe('classifier engine', () => {
     assert.equal(verdict('Muslims are not vermin.'), 'SAFE');
     assert.equal(verdict('Stop calling Muslims vermin.'), 'SAFE');
     assert.equal(verdict('Anyone who writes "Muslims are vermin" gets banned here.'), 'SAFE');
-    // A whole message in quotation marks is the sender's own.
+    // A message that is entirely in quotation marks is attributed to the sender.
     assert.equal(verdict('"Muslims are vermin."'), 'VIOLATION');
     assert.equal(verdict('I am not racist, but Muslims are vermin.'), 'VIOLATION');
   });
@@ -163,7 +163,7 @@ describe('classifier engine', () => {
   });
 });
 
-/** Texts that make matchers work: words of many rules in any order. */
+/** Texts that match many rules, with words in any order. */
 const words = fc
   .array(
     fc.constantFrom(

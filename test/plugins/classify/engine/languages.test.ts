@@ -44,7 +44,7 @@ const LAWFUL = {
   ],
 } as const;
 
-/** The same walk in the park, in languages that nothing was learnt of. */
+/** The same harmless text in languages without training data. */
 const UNREAD = [
   'Сегодня хорошая погода, пойдём гулять в парк с детьми.',
   'Сьогодні гарна погода, підемо гуляти в парк з дітьми.',

@@ -31,7 +31,7 @@ describe('normalising and cutting', () => {
   });
 
   it('reads a known word in the same way whatever follows it', () => {
-    // A space ends a word at once; before an apostrophe the text is read letter by letter.
+    // A space ends a word immediately; before an apostrophe the text is read letter by letter.
     for (const word of vocabulary.words) {
       assert.deepEqual(cut(`so ${word} so`), cut(`so ${word}' so`));
     }
