@@ -28,7 +28,11 @@ export class Ledger {
   /** The newest note of each size that was published or offered to witnesses. */
   readonly #roots = new Map<number, string>();
   readonly #published: Head[] = [];
-  readonly #ended = new Map<string, ReceiptKey['status']>();
+  /** The status of each key, and the size of the log at which it was first seen. */
+  readonly #ended = new Map<
+    string,
+    { readonly status: ReceiptKey['status']; readonly size: number }
+  >();
 
   /** @param before the ledger of the predecessor */
   constructor(origin: string, before: Ledger | null) {
@@ -173,18 +177,22 @@ export class Ledger {
   checkKeys(log: Log): void {
     const rank = { active: 0, retired: 1, revoked: 2 };
     const now = new Map(log.receiptKeys().map(({ kid, status }) => [kid, status]));
-    for (const [kid, status] of this.#ended) {
+    for (const [kid, { status }] of this.#ended) {
       const found = now.get(kid);
       if (found === undefined || rank[found] < rank[status]) {
         throw new Broken('key', `${kid} was ${status} and is ${found ?? 'unknown'}`);
       }
     }
-    for (const [kid, status] of now) this.#ended.set(kid, status);
+    const size = log.size();
+    for (const [kid, status] of now) {
+      if (this.#ended.get(kid)?.status !== status) this.#ended.set(kid, { status, size });
+    }
   }
 
-  /** Forgets acknowledged entries from a size on: a disk that lied has lost them. */
+  /** Forgets acknowledged entries from a size on, and what they said of keys: a disk that lied has lost them. */
   forget(size: number): void {
     for (const index of [...this.acknowledged.keys()])
       if (index >= size) this.acknowledged.delete(index);
+    for (const [kid, ended] of this.#ended) if (ended.size > size) this.#ended.delete(kid);
   }
 }
