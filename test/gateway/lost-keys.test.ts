@@ -55,10 +55,14 @@ for (const [file, lost] of [
       const { signature_valid, inclusion_valid, checkpoint_valid } = found.checks;
       assert.deepEqual([signature_valid, inclusion_valid, checkpoint_valid], [true, true, true]);
       assert.equal((await running.get('/log/live/1/checkpoint')).text, checkpoint);
-      assert.equal((await running.get('/log/live/1/tile/0/000')).status, 404, 'it is not full');
+      assert.equal(
+        (await running.get('/log/live/1/tile/0/000')).status,
+        404,
+        'the log is not reported as full',
+      );
       running.clock.pass(7_200_000);
       const served = ok(await running.get('/export/offline-verify-kit.json'));
-      assert.deepEqual(served.logs, kit.logs, 'the last kit that an entry commits to');
+      assert.deepEqual(served.logs, kit.logs, 'the last kit that an entry commits to is served');
       assert.deepEqual(ok(await classify(live, 'before')), first, 'a replay');
     });
 
@@ -84,8 +88,8 @@ for (const [file, lost] of [
         new RegExp(`reading only.* its ${lost} key is lost`),
       );
       assert.match(refused.json.error.message, /does not help: the operator must/);
-      assert.equal(refused.headers.get('retry-after'), null, 'waiting does not help');
-      assert.doesNotMatch(refused.text, /\.pem|keys/, 'no folder for the client');
+      assert.equal(refused.headers.get('retry-after'), null, 'a retry would not help');
+      assert.doesNotMatch(refused.text, /\.pem|keys/, 'the client does not see the folder');
       const gate = await running.post(
         '/api/v1/execute-gate',
         { action_type: 'payment.release', agent_id: 'agent:a', reversibility: 'irreversible' },
@@ -193,7 +197,7 @@ describe('a service without a key file that belongs to no log', function () {
     assert.match(
       JSON.stringify(list),
       new RegExp(subscribed.subscription.id as string),
-      'listed, not lost',
+      'the subscription is listed',
     );
     assert.doesNotMatch(JSON.stringify(list), /hooks\.example/);
 

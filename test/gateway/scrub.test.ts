@@ -47,7 +47,7 @@ describe('gateway/scrub', () => {
     }
     const names = running.gateway.scrub.states().map(({ name }) => name);
     assert.deepEqual(names, [LOG, 'sandbox/1/db', 'gateway', 'private']);
-    assert.ok((running.gateway.scrub.states()[0]?.of ?? 0) > 0, 'there is a table');
+    assert.ok((running.gateway.scrub.states()[0]?.of ?? 0) > 0, 'a table was checked');
   });
 
   for (const database of [LOG, 'gateway']) {

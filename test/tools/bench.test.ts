@@ -74,7 +74,7 @@ describe('bench figures', () => {
     assert.deepEqual(await quotient(3, over, under), { over: 24, under: 12, ratio: 2 });
     assert.deepEqual(order, ['over', 'under', 'under', 'over', 'over', 'under']);
     const slow = await quotient(3, from('over', [3, 8, 30]), from('under', [1, 10, 20]));
-    assert.deepEqual(slow, { over: 8, under: 10, ratio: 1.5 }, 'not of the medians');
+    assert.deepEqual(slow, { over: 8, under: 10, ratio: 1.5 }, 'not the quotient of the medians');
   });
 
   it('include the steal time as a share, if there is /proc', () => {

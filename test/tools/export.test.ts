@@ -87,7 +87,7 @@ describe('export of one log', () => {
     broken.left = 3;
     await assert.rejects(exported(broken), /broken off/);
     const before = await filesOf(folder);
-    assert.equal(before.has('checkpoint'), false, 'a folder that is not whole has no checkpoint');
+    assert.equal(before.has('checkpoint'), false, 'an incomplete folder has no checkpoint');
     assert.ok(before.has('tile/entries/002'));
     const again = grown([2000, 'leaf']);
     assert.equal((await exported(again)).fetched, 2000 - 3 * 256);
@@ -103,7 +103,11 @@ describe('export of one log', () => {
     for (const [path, content] of old) {
       if (path !== 'checkpoint') assert.equal(grownFiles.get(path), content, path);
     }
-    assert.equal((await exported(mirror)).fetched, 900 - 3 * 256, 'only the partial one again');
+    assert.equal(
+      (await exported(mirror)).fetched,
+      900 - 3 * 256,
+      'only the partial tile is fetched again',
+    );
   });
 
   it('repairs files that are damaged or missing', async () => {
@@ -144,7 +148,7 @@ describe('export of one log', () => {
         return error.message.includes(fork.tree.note());
       });
     }
-    assert.deepEqual(await filesOf(folder), before, 'nothing was touched');
+    assert.deepEqual(await filesOf(folder), before, 'the folder was not changed');
   });
 
   it('is refused for a mirror that is behind, of another log, or of another key', async () => {

@@ -68,7 +68,7 @@ describe('actlog monitor', () => {
     assert.equal(kept.entries[0].entry, text);
     server.put(new Forge().usual());
     const second = await monitor('--once');
-    assert.equal(second.code, 3, 'it holds');
+    assert.equal(second.code, 3, 'the finding is valid');
   });
 
   it('exits 4 if the service does not answer', async () => {

@@ -145,7 +145,11 @@ describe('actlog verify on documents of a running service', function () {
       assert.equal(mine.code, 0, mine.stdout + mine.stderr);
       const to = ['--to', '1000000000999'];
       const another = await run('verify', witness, '--kit', kit, '--as-asked', ...to);
-      assert.equal(another.code, 2, 'UNDECLARED says nothing of a part of the window');
+      assert.equal(
+        another.code,
+        2,
+        'an UNDECLARED document answers no question about a part of its window',
+      );
       assert.match(another.stderr, /does not answer this question/);
     });
 

@@ -122,7 +122,11 @@ describe('witness: add-checkpoint', () => {
     assert.deepEqual(await served.answer(tree.request(0)), [409, 'size 4\n']);
     assert.deepEqual(await served.answer(tree.request(3)), [409, 'size 4\n']);
     assert.deepEqual(await served.answer(wrong), [409, 'size 4\n']);
-    assert.deepEqual(await served.answer(tree.request(0, 3)), [409, 'size 4\n'], 'no way back');
+    assert.deepEqual(
+      await served.answer(tree.request(0, 3)),
+      [409, 'size 4\n'],
+      'the size never decreases',
+    );
     const [status] = await served.answer(tree.request(4));
     assert.equal(status, 200);
   });
@@ -130,7 +134,7 @@ describe('witness: add-checkpoint', () => {
   it('requires a valid consistency proof: 422', async () => {
     const path = [new Uint8Array(32)];
     const from0 = formatAddCheckpoint({ old: 0, path, note: tree.note() });
-    assert.equal((await served.answer(from0))[0], 422, 'a proof from nothing');
+    assert.equal((await served.answer(from0))[0], 422, 'a proof from size 0');
     await cosigned(3);
     const good = tree.consistency(3);
     const note = tree.note();
@@ -140,7 +144,11 @@ describe('witness: add-checkpoint', () => {
     }
     const fork = new GrowingTree(ORIGIN, 41).grow(5, 'other');
     assert.equal((await served.answer(fork.request(3)))[0], 422, 'a fork');
-    assert.equal((await served.answer(tree.request(3)))[0], 200, 'nothing was kept of these');
+    assert.equal(
+      (await served.answer(tree.request(3)))[0],
+      200,
+      'the witness stored none of these',
+    );
   });
 
   it('never cosigns another root of a size: 422', async () => {
@@ -148,7 +156,7 @@ describe('witness: add-checkpoint', () => {
     const fork = new GrowingTree(ORIGIN, 41).grow(5, 'other');
     assert.equal((await served.answer(fork.request(5)))[0], 422);
     const proof = formatAddCheckpoint({ old: 5, path: [new Uint8Array(32)], note: tree.note() });
-    assert.equal((await served.answer(proof))[0], 422, 'between equal sizes nothing is to prove');
+    assert.equal((await served.answer(proof))[0], 422, 'a proof between equal sizes must be empty');
   });
 
   it('cosigns the empty log only with its own root: 422', async () => {
@@ -160,7 +168,11 @@ describe('witness: add-checkpoint', () => {
     const note = formatNote(text, [line]);
     assert.equal((await served.answer(formatAddCheckpoint({ old: 0, path: [], note })))[0], 422);
     assert.equal((await served.answer(empty.request(0)))[0], 200, root);
-    assert.equal((await served.answer(tree.request(0)))[0], 200, 'and grows from it');
+    assert.equal(
+      (await served.answer(tree.request(0)))[0],
+      200,
+      'larger checkpoints are cosigned afterwards',
+    );
   });
 
   it('cosigns the extension lines of other logs', async () => {

@@ -44,7 +44,7 @@ describe('the egress guard', () => {
     outside.answer((_, res) => res.writeHead(204).end());
   });
   after(async () => {
-    assert.equal(inside.received.length, 0, 'nothing ever reached the inside');
+    assert.equal(inside.received.length, 0, 'no request reached the private network');
     await outside.close();
     await inside.close();
   });

@@ -95,7 +95,11 @@ describe('a rule of a plugin that fails', () => {
       );
       for (const answer of refused) {
         assert.equal(codeOf(answer, 503), 'plugin_failed');
-        assert.doesNotMatch(answer.text, /moody|meter|undefined/, 'no cause for the client');
+        assert.doesNotMatch(
+          answer.text,
+          /moody|meter|undefined/,
+          'the client does not see the cause',
+        );
       }
       assert.equal(count(), counted);
       const line = lines.find((one) => one.includes('plugin moody: '));
@@ -105,7 +109,11 @@ describe('a rule of a plugin that fails', () => {
       assert.match(reasons[degraded.indexOf('plugin_moody')], /the plugin moody failed/);
       const { status: page } = (await running.get('/status.json')).json;
       assert.equal(page.indicator, 'minor');
-      assert.equal(live.health().writable, true, 'a fault of one plugin is none of the store');
+      assert.equal(
+        live.health().writable,
+        true,
+        'a fault of a plugin does not make the store unwritable',
+      );
       assert.deepEqual(ok(await classify(`before ${failing}`, `before-${failing}`)), before);
       const act = { action_type: 'send', agent_id: 'agent:a' };
       const gate = await running.post('/api/v1/execute-gate', act, { key: running.live });

@@ -26,7 +26,7 @@ describe('errors of another copy of the package', () => {
       '../../../plugins/contract/errors.ts',
     )) as ApiErrors;
     const thrown = new OtherApiError('parameter_invalid', 'the topic is too long');
-    assert.equal(thrown instanceof ApiError, false, 'the class is another one');
+    assert.equal(thrown instanceof ApiError, false, 'the class is a different one');
     assert.ok(isApiError(thrown));
     assert.equal(apiError(thrown, new Problems()), thrown);
   });
@@ -34,7 +34,7 @@ describe('errors of another copy of the package', () => {
   it('of the log are recognised too', async () => {
     const { LogError: OtherLogError } = (await copyOf('../../../log/errors.ts')) as LogErrors;
     const thrown = new OtherLogError('log_busy', 'the pool is full');
-    assert.equal(thrown instanceof LogError, false, 'the class is another one');
+    assert.equal(thrown instanceof LogError, false, 'the class is a different one');
     assert.ok(isLogError(thrown));
     assert.equal(apiError(thrown, new Problems()).code, 'log_busy');
   });
@@ -44,7 +44,7 @@ describe('errors of another copy of the package', () => {
       '../../../log/verify/finding.ts',
     )) as FindingErrors;
     const thrown = new Other('the kit does not know this log');
-    assert.equal(thrown instanceof Unanswerable, false, 'the class is another one');
+    assert.equal(thrown instanceof Unanswerable, false, 'the class is a different one');
     assert.ok(isUnanswerable(thrown));
     assert.equal(isLogError(thrown), false);
   });

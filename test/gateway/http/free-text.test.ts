@@ -198,7 +198,7 @@ describe('free text of callers', function () {
     const partners = [...entriesOf(sandbox)].filter((text) =>
       text.includes('"slug":"zebra-quagga'),
     );
-    assert.ok(partners.length > 0, 'the scan would see a mark');
+    assert.ok(partners.length > 0, 'the scan can find the mark');
     for (const log of [live, sandbox]) for (const text of entriesOf(log)) assertUnmarked(text);
   });
 

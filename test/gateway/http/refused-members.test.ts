@@ -173,7 +173,7 @@ describe('a refused member', function () {
       const { required = [] } = route.body as { required?: readonly string[] };
       assert.ok(
         required.every((name) => name in whole),
-        `${route.path}: no body that works`,
+        `${route.path}: no body that the route accepts`,
       );
       // Without its object, a member would not be the only fault.
       const places = [...placesOf(route.body, whole)].filter(({ path }) => hasParent(whole, path));

@@ -58,14 +58,14 @@ describe('answers that the client does not read', () => {
   it('are kept within the limit; the connections with the fullest buffers are closed first', async () => {
     await open(get('/small'));
     for (let i = 0; i < 4; i += 1) await open(get('/large'));
-    assert.ok(buffers.bytes() > 2 * LARGE, 'the system takes a part of each alone');
+    assert.ok(buffers.bytes() > 2 * LARGE, 'the system accepts a part of each answer');
     const large = answers.slice(1);
     const closed = large.map((res) => once(res, 'close'));
     buffers.sweep();
     assert.deepEqual(
       large.filter(({ destroyed }) => destroyed),
       [],
-      'they may just have begun',
+      'no connection is closed before its client had time to read',
     );
     // Once the system accepts no more bytes, nothing changes between two sweeps.
     const ended = async (): Promise<number> => {
@@ -77,7 +77,7 @@ describe('answers that the client does not read', () => {
     assert.ok(count >= 1);
     await Promise.race(closed);
     assert.ok(buffers.bytes() <= 2 * LARGE, String(buffers.bytes()));
-    assert.ok((await ended()) <= 3, 'what is within the limit may wait');
+    assert.ok((await ended()) <= 3, 'answers within the limit may wait');
     assert.equal(answers[0]?.writableFinished, true, 'a small answer is sent');
   });
 

@@ -88,7 +88,7 @@ describe('work that grows with its input', () => {
   it('is done once in a window if it costs more than the limit', async () => {
     assert.equal((await work(1000, '192.0.2.3')).status, 200);
     assert.equal((await work(1, '192.0.2.3')).status, 429);
-    assert.equal((await work(1000, '192.0.2.4')).status, 200, 'of another address');
+    assert.equal((await work(1000, '192.0.2.4')).status, 200, 'of another IP address');
   });
 
   it('counts a large body if the route declares no cost', async () => {
@@ -118,7 +118,7 @@ describe('work that grows with its input', () => {
     assert.equal((await first).status, 200);
     const statuses = (await Promise.all(others)).map(({ status }) => status);
     assert.equal(statuses.filter((status) => status === 200).length, 7);
-    assert.equal(most, 2, 'the held one, and the light one or that of the other caller');
+    assert.equal(most, 2, 'the held request, and the light one or that of the other caller');
     assert.equal((await heavy('again')).status, 200);
   });
 

@@ -37,7 +37,11 @@ describe('gateway/routes/probes', () => {
       assert.equal(writes.headers.get('retry-after'), '5');
       assert.deepEqual(writes.json.degraded, degraded);
       assert.match(writes.json.reasons[degraded.indexOf('live_log')], /the clock moved/);
-      assert.equal(lines.filter((line) => line.includes('not_ready')).length, 0, 'no failure');
+      assert.equal(
+        lines.filter((line) => line.includes('not_ready')).length,
+        0,
+        'nothing has failed',
+      );
     } finally {
       await running.close();
     }

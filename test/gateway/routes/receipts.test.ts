@@ -56,7 +56,7 @@ describe('gateway/routes/receipts', () => {
         tlogProof: tlog_proof,
       });
       assert.deepEqual([result.valid, result.index], [true, live['index']]);
-      assert.ok(result.size !== undefined, 'inclusion is shown');
+      assert.ok(result.size !== undefined, 'the inclusion proof was checked');
     });
 
     it('returns the statement that the submitter got', async () => {
@@ -82,7 +82,11 @@ describe('gateway/routes/receipts', () => {
 
     it('separates live and sandbox', async () => {
       assert.equal((await find(id(sandbox), undefined, '&log=live')).json()['found'], false);
-      assert.equal((await find(id(sandbox))).json()['found'], true, 'who has no key asks both');
+      assert.equal(
+        (await find(id(sandbox))).json()['found'],
+        true,
+        'without a key both logs are searched',
+      );
       assert.equal((await find(id(sandbox), served.live)).json()['found'], false);
       assert.equal((await find(id(live), served.sandbox)).json()['found'], false);
       assert.equal((await find(id(live), undefined, '&log=sandbox')).json()['found'], false);

@@ -35,7 +35,7 @@ describe('gateway/tenants/counters', () => {
     await again.copyTo(copy);
     await again.close();
     const copied = await openGatewayStore(copy, new FileRegister(join(folder, 'register')));
-    assert.equal(copied.counts.get('odd'), 251, 'a backup has the counts');
+    assert.equal(copied.counts.get('odd'), 251, 'a backup contains the counts');
     await copied.close();
   });
 

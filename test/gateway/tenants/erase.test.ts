@@ -126,7 +126,7 @@ describe('the erasure of disclosures', () => {
     const { json } = first!.status === 200 ? first! : second!;
     assert.equal(json.retention_hold, false);
     assert.equal(json.receipt.type, 'restraint.seal_release.v1');
-    assert.equal(json.receipt.reason, undefined, 'the reason is only committed to');
+    assert.equal(json.receipt.reason, undefined, 'the log has only a commitment to the reason');
     assert.equal((await erase(entry_id)).status, 200);
   });
 
@@ -138,7 +138,10 @@ describe('the erasure of disclosures', () => {
       assert.equal(sealed.status, 200, sealed.text);
       const { disclosures } = (await lookup(entry_id)).receipt;
       if (erased.status === 200) {
-        assert.ok(erased.json.receipt.index < sealed.json.receipt.index, 'the hold came later');
+        assert.ok(
+          erased.json.receipt.index < sealed.json.receipt.index,
+          'the hold was set after the erasure',
+        );
         assert.equal(disclosures.message.erased, true);
       } else {
         assert.equal(codeOf(erased, 409), 'retention_hold');

@@ -96,7 +96,7 @@ s3Suite('gateway/tiles: uploads', (server) => {
     assert.ok(lines.some((line) => line.includes('tiles are not uploaded, and tried again')));
     assert.ok(
       lines.some((line) => line.includes('ECONNREFUSED')),
-      'the log has the reason',
+      'the log of the service has the reason',
     );
     await server().start();
     await caughtUp();
@@ -136,7 +136,7 @@ s3Suite('gateway/tiles: uploads', (server) => {
     await write();
     await until('the stop', async () => (await metric('actlog_tiles_stopped')) === 1);
     await write();
-    assert.equal(await stored(), '', 'no checkpoint of a forked prefix');
+    assert.equal(await stored(), '', 'a forked prefix gets no checkpoint');
     assert.match(
       String((await health()).reasons),
       /nothing more is published to the object store: it has another history of the log/,

@@ -60,8 +60,8 @@ class Model {
     const taken = this.queue.take();
     if (taken === undefined) return;
     const name = nameOf(taken);
-    assert.ok(!this.#flying.has(name), 'begun while it is under way');
-    assert.ok(this.disk.has(name), 'begun after it was done');
+    assert.ok(!this.#flying.has(name), 'begun while it is in flight');
+    assert.ok(this.disk.has(name), 'begun after it was delivered');
     this.#flying.add(name);
     this.begun.push(name);
   }
@@ -112,7 +112,7 @@ describe('the messages of a host', () => {
           const model = new Model(there);
           for (const happen of events) happen(model);
           model.drain();
-          assert.equal(model.disk.size, 0, 'nothing is left');
+          assert.equal(model.disk.size, 0, 'the queue is empty');
           assert.ok(model.queue.done);
         },
       ),

@@ -208,7 +208,11 @@ describe('subscriptions to webhooks', () => {
     }
     assert.equal((await running.get(PATH)).status, 401);
     const again = await subscribe({ types: [...TRIGGERS].reverse() });
-    assert.equal(again.subscription.id, subscription.id, 'the same order is the same subscription');
+    assert.equal(
+      again.subscription.id,
+      subscription.id,
+      'the same request returns the same subscription',
+    );
     const path = `${PATH}/${subscription.id}`;
     assert.equal((await running.ask('DELETE', path, { key: running.sandbox })).status, 200);
     await arm();

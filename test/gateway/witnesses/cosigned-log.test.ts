@@ -105,7 +105,7 @@ describe('a log with witnesses', () => {
       assert.deepEqual(
         sizes,
         sizes.toSorted((a, b) => a - b),
-        'never back',
+        'sizes never decrease',
       );
       assert.equal(log.published().size, published, 'nothing was published meanwhile');
       assert.equal(witnesses.health().quorum, 'missing');
@@ -158,7 +158,7 @@ describe('a log with witnesses', () => {
       witnesses = network.witnesses(policy);
       const log = await kept.start();
       const { size } = await log.whenPublished(log.size());
-      assert.ok(size > sizeOf(offered), 'a map head of its own follows');
+      assert.ok(size > sizeOf(offered), 'its own map head follows');
       assert.equal(log.checkpointAt(sizeOf(offered)), null);
     }, options),
   );

@@ -111,7 +111,7 @@ describe('witnesses of a log', () => {
       );
       network.down('a');
       assert.equal(await witnesses.cosign(offer), null);
-      assert.deepEqual(asked, ['map'], 'nobody is asked for what is not published');
+      assert.deepEqual(asked, ['map'], 'monitors are asked only for published checkpoints');
     } finally {
       await monitor.close();
     }
@@ -125,7 +125,7 @@ describe('witnesses of a log', () => {
     network.answers.set('b', () => {});
     const witnesses = network.witnesses(policy, false, 100);
     assert.equal(await witnesses.cosign(tree.offer()), null);
-    assert.equal(await witnesses.cosign(tree.offer()), null, 'while it is still busy');
+    assert.equal(await witnesses.cosign(tree.offer()), null, 'while the witness is still busy');
   });
 
   it('are also asked if none is needed, without a long wait', async () => {

@@ -263,7 +263,11 @@ async function judged(
   const received = (await story.received())
     .filter((line) => line.arguments !== undefined)
     .map((line) => ({ n: Number(line.arguments.message), at_ms: line.at_ms as number }));
-  assert.equal(new Set(received.map(({ n }) => n)).size, received.length, 'a call came twice');
+  assert.equal(
+    new Set(received.map(({ n }) => n)).size,
+    received.length,
+    'a call reached the server twice',
+  );
   const running = await run(settings);
   try {
     const entries = statements(running);

@@ -53,11 +53,11 @@ describe('the MCP proxy', function () {
       return { role: 'assistant', model: 'test', content: { type: 'text', text: 'sampled' } };
     });
     const { tools } = await client.listTools();
-    assert.ok(tools.length > 10, 'the list is that of the server');
+    assert.ok(tools.length > 10, 'the list of tools is that of the server');
     assert.match(client.getServerVersion()?.name ?? '', /everything/);
 
     const silent = await call(client, 'get-structured-content', { location: 'Chicago' });
-    assert.equal(silent.isError, true, 'without a policy the gate is silent');
+    assert.equal(silent.isError, true, 'without a policy the gate answers SILENCE');
     assert.match(silent.content[0].text, /SILENCE/);
     assert.equal(silent.structuredContent, undefined);
     const refusal = silent._meta['dev.actlog/refusal'];
@@ -111,7 +111,10 @@ describe('the MCP proxy', function () {
     const digest = hash('sha256', canonicalize(returned) ?? '', 'hex');
     assert.equal(logged.json.receipt.disclosures.result_sha256.value, digest);
     const everything = JSON.stringify([echoed, statements(running)]);
-    assert.ok(!everything.includes('use_secret":{'), 'the opening of the use secret goes nowhere');
+    assert.ok(
+      !everything.includes('use_secret":{'),
+      'the opening of the use secret is not passed on',
+    );
     assert.ok(!JSON.stringify(statements(running)).includes('secret words'));
 
     const structured = await call(client, 'get-structured-content', { location: 'Chicago' });
@@ -119,7 +122,7 @@ describe('the MCP proxy', function () {
     assert.equal(
       (await call(client, 'get-env')).content[0].text.includes(key),
       false,
-      'the server has no key',
+      'the server does not see the key',
     );
     const progress: unknown[] = [];
     await client.callTool(
@@ -149,12 +152,12 @@ describe('the MCP proxy', function () {
       (await running.post(new URL(hold_url).pathname, release, { key: running.live })).status,
       200,
     );
-    assert.equal((await call(client, 'get-sum', { a: 2, b: 2 })).isError, true, 'another call');
+    assert.equal((await call(client, 'get-sum', { a: 2, b: 2 })).isError, true, 'a different call');
     assert.match((await call(client, 'get-sum', { a: 1, b: 2 })).content[0].text, /3/);
     assert.equal(
       (await call(client, 'get-sum', { a: 1, b: 2 })).isError,
       true,
-      'the release was for one call',
+      'the release was for one call only',
     );
 
     // "No tool of this kind was called" is verified offline; for the called tool the verdict is PRESENT.

@@ -77,7 +77,7 @@ describe('a monitor that cosigns', () => {
   it('signs what it has checked, with a key whose name ends in /map', async () => {
     const forge = new Forge().usual();
     server.put(forge);
-    assert.equal((await ask(forge.note())).status, 404, 'a log that it does not follow yet');
+    assert.equal((await ask(forge.note())).status, 404, 'the monitor does not follow this log yet');
     assert.equal(await line.look(), 'ok');
     const { status, body } = await ask(forge.note());
     assert.equal(status, 200);
@@ -139,7 +139,7 @@ describe('a monitor that cosigns', () => {
     assert.equal(await line.look(), 'violation');
     assert.equal((await ask(forge.note())).status, 503);
     await again();
-    assert.equal(await line.look(), 'violation', 'it holds');
+    assert.equal(await line.look(), 'violation', 'the finding is valid');
     assert.equal((await ask(forge.note())).status, 404);
   });
 

@@ -80,7 +80,7 @@ describe('a monitor of a log that breaks a rule', () => {
     const requests = monitor.server.asked.length;
     await monitor.again();
     assert.equal(await monitor.look(), 'violation');
-    assert.equal(monitor.server.asked.length, requests + 1, 'only the address was looked at');
+    assert.equal(monitor.server.asked.length, requests + 1, 'the monitor made one request only');
     await rename(join(monitor.state, 'live-1.violation.json'), join(monitor.state, 'seen.json'));
     await monitor.finding();
     assert.equal(monitor.told.violations.length, 3);

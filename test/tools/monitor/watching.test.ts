@@ -49,7 +49,7 @@ describe('a watched chain', () => {
       const forge = new Forge().usual();
       server.put(forge);
       assert.equal(await line.look(), 'ok');
-      assert.deepEqual(told, [], 'what was there at the first look is not new');
+      assert.deepEqual(told, [], 'entries of the first look are not reported as new');
       const { entity: _entity, surface: _surface, ...elsewhere } = ACT;
       forge.add('gate.decision.v1', ACT);
       forge.add('gate.decision.v1', { ...elsewhere, case_id: '8' });
@@ -111,7 +111,7 @@ describe('cosignatures of a checkpoint', () => {
     const one = { name: 'w.example', key, time_s };
     assert.equal(judge([one]), null);
     assert.equal(judge([one], 60_001), 'too_old');
-    assert.equal(judge([one], 60_001, true), null, 'a log that has ended');
+    assert.equal(judge([one], 60_001, true), null, 'a closed log');
     assert.equal(judge([]), 'no_quorum');
     assert.equal(judge([{ name: 'm.example/map', key: map, time_s }]), 'no_quorum');
     assert.equal(
@@ -247,7 +247,7 @@ describe('the metrics of a monitor', () => {
     const told = new Told();
     const metrics = new MonitorMetrics(10_000, () => now);
     const report = metrics.report(told);
-    assert.equal(metrics.health().ok, true, 'it has just started');
+    assert.equal(metrics.health().ok, true, 'the monitor has just started');
     report.checked('live/1', 'o', { size: 9, entries: 4, seconds: 0, stale: false });
     report.checked('live/1', 'o', { size: 9, entries: 0, seconds: 0, stale: false });
     report.trouble('live/1', 'no answer');
@@ -270,7 +270,7 @@ describe('the metrics of a monitor', () => {
     assert.equal(metrics.health().ok, true);
     report.violation('live/1', { rule: 'links' }, '');
     assert.equal(metrics.health().ok, false);
-    assert.equal(told.looks.length, 3, 'the report says it as well');
+    assert.equal(told.looks.length, 3, 'the report contains it too');
     const status = await serveStatus('127.0.0.1:0', metrics);
     try {
       const health = await fetch(`http://127.0.0.1:${String(status.port)}/health`);

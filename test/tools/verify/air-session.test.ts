@@ -172,7 +172,7 @@ describe('actlog verify of the export of a session', () => {
   }
 
   it('refuses an entry that the log signed and that is not on the chain', async () => {
-    assert.equal((await verified(await forged(1, {}))).valid, true, 'nothing of it was changed');
+    assert.equal((await verified(await forged(1, {}))).valid, true, 'the export was not changed');
     const other = await verified(await forged(3, { classification: 'CRISIS' }));
     assert.match(other.summary, /^chain failed: record 3: the chain of the session ends with/);
     const torn = await verified(await forged(2, {}, { prev_ms: 1 }));
