@@ -79,7 +79,9 @@ export class OpenLog extends Reader implements Log {
         if (opened.log !== undefined) opened.log.#shown(visible, before);
       },
       onFailure: (error: unknown) => {
-        if (opened.log !== undefined) opened.log.#failed(error);
+        // A clock that jumped needs the operator's confirmation; the store works and reads continue.
+        const clock = isLogError(error) && error.code === 'clock_untrusted';
+        if (opened.log !== undefined && !clock) opened.log.#failed(error);
         options.onFailure?.(error);
       },
     };

@@ -70,7 +70,7 @@ export interface OpenLogOptions {
   readonly ml_dsa?: boolean;
   /** Compares the wall clock with an independent clock; see `EngineOptions`. */
   readonly judgeClock?: EngineOptions['judgeClock'];
-  /** Called when a write failed; see `EngineOptions`. */
+  /** Called when a write or a checkpoint failed; see `EngineOptions`. */
   readonly onFailure?: EngineOptions['onFailure'];
 }
 

@@ -59,8 +59,8 @@ export interface Succession {
  * register. A repeated call does not change log n once log n + 1 has its first entry.
  *
  * @throws LogError `not_found` if log n never published a checkpoint; `log_unavailable` if its last checkpoint is not
- *   published, because its witnesses did not cosign it or a write failed: no successor is opened then, and a repeated
- *   call continues; and what `openLog` throws
+ *   published, because its witnesses did not cosign it or a write failed, and `clock_untrusted` if the clock is the
+ *   reason: no successor is opened then, and a repeated call continues; and what `openLog` throws
  */
 export async function openSuccessor(options: SuccessionOptions): Promise<Succession> {
   if (await hasBegun(options, options.number + 1)) return begun(options);
@@ -143,7 +143,7 @@ interface Ended {
 /**
  * Closes log n and waits until its last checkpoint is published. A log that is lost is left as it is.
  *
- * A failed write ends the wait. The log would publish after its recovery, but a disk may stay full for days.
+ * A failed write or an untrusted clock ends the wait. The log would publish later, but a disk may stay full for days.
  */
 async function closeForGood(options: SuccessionOptions): Promise<Ended> {
   const { number, kind } = options;
@@ -182,10 +182,11 @@ async function closeForGood(options: SuccessionOptions): Promise<Ended> {
     if (!waited || !ended.signal.aborted) throw error;
     if (failure !== null) {
       const why = failure instanceof Error ? failure.message : 'unknown';
+      const clock = isLogError(failure) && failure.code === 'clock_untrusted';
       throw new LogError(
-        'log_unavailable',
-        `a write failed before the last checkpoint of ${log.origin} was published, and no successor was opened: ` +
-          `${why}. Run the command again when the disk takes writes`,
+        clock ? 'clock_untrusted' : 'log_unavailable',
+        `the last checkpoint of ${log.origin} is not published, and no successor was opened: ${why}. Run the command ` +
+          'again when that is mended',
         { cause: failure },
       );
     }

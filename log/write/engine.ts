@@ -81,7 +81,10 @@ export interface EngineOptions {
    */
   readonly judgeClock?: (offer: Offer, last_ms: number) => Promise<number | null>;
   readonly onVisible?: (visible: Visible, before: Visible) => void;
-  /** Called when a write of the sequencer or the publisher failed. The log takes no entries until it has recovered. */
+  /**
+   * Called when a write of the sequencer or the publisher failed, after which the log takes no entries until it has
+   * recovered, and when the clock kept a checkpoint from being published (`clock_untrusted`).
+   */
   readonly onFailure?: (error: unknown) => void;
   readonly onClosed?: () => Promise<void>;
 }

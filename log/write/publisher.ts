@@ -6,7 +6,6 @@ import { native } from '../crypto/native.ts';
 import type { Core } from './core.ts';
 import { toBase64 } from '../encoding/bytes.ts';
 import type { Keyring } from './keyring.ts';
-import { isLogError } from '../errors.ts';
 import { consistencyPath, rootAt } from '../merkle/prove.ts';
 import { formatCheckpoint, signCheckpoint } from '../note/checkpoint.ts';
 import type { Checkpoint } from '../note/checkpoint.ts';
@@ -192,11 +191,7 @@ export class Publisher {
     // A closed log takes no further map head.
     if (this.#core.position.closed && this.#current()) return;
     this.#running = this.#once()
-      .catch((error: unknown) => {
-        // A clock that jumped needs the operator's confirmation; the store works and reads continue.
-        if (isLogError(error) && error.code === 'clock_untrusted') return;
-        this.#options.onFailure(error);
-      })
+      .catch(this.#options.onFailure)
       .finally(() => {
         this.#running = null;
         // Requests that came during this publication are served at once.

@@ -365,14 +365,8 @@ export class LogRun extends LogClients {
   }
 
   /** Waits until the log has started or refused to. False if it does neither. */
-  async #opened(): Promise<boolean> {
-    const world = this.world;
-    const patience_ms = PATIENCE_MS * world.slowness;
-    if (await world.until(() => !this.starting, patience_ms)) return true;
-    // A succession waits for the last checkpoint of the log that it closed until the clock is right.
-    if (!this.clockMoved) return false;
-    world.skew_ms = this.farthest_ms;
-    return world.until(() => !this.starting, patience_ms);
+  #opened(): Promise<boolean> {
+    return this.world.until(() => !this.starting, PATIENCE_MS * this.world.slowness);
   }
 
   /** Waits until the log is open, starting it again as an operator would. */

@@ -9,7 +9,7 @@ import { native, openCheckpoint, openThreads } from '../../../log/index.ts';
 import type { Cosign } from '../../../log/index.ts';
 import { openSuccessor } from '../../../log/operate/succession.ts';
 import type { Succession, SuccessionOptions } from '../../../log/operate/succession.ts';
-import { NOTE } from '../../../log/store/layout.ts';
+import { ENTRY, NOTE } from '../../../log/store/layout.ts';
 import { FileRegister } from '../../../log/store/register.ts';
 import type { Store } from '../../../log/store/store.ts';
 import { cosignerKey, realWitness } from '../../gateway/witnesses/answering.ts';
@@ -118,6 +118,25 @@ describe('succession', () => {
     const { predecessor, orderly } = await succeed({ store });
     assert.equal(orderly, true);
     assert.equal(predecessor.size, before + 2, 'log.closed.v1 and its map head were appended once');
+  });
+
+  it('opens no successor while the clock is not trusted', async () => {
+    await first.stop();
+    let batches = 0;
+    const store = (folder: string): Promise<Store> =>
+      openWithWrite(folder, (writes, write) => {
+        // Batch 1 has log.closed.v1, batch 2 its map head.
+        if (writes.some(({ key }) => key[0] === ENTRY)) batches += 1;
+        return batches === 2 ? Promise.reject(new Error('ENOSPC')) : write(writes);
+      });
+    await assert.rejects(succeed({ store }), { code: 'log_unavailable' });
+    first.time.jump(first.time.wall() - 120_000);
+    await assert.rejects(succeed(), {
+      code: 'clock_untrusted',
+      message: /no successor was opened: the clock is \d+ ms behind/,
+    });
+    first.time.jump(first.time.wall() + 120_000);
+    assert.equal((await succeed()).orderly, true);
   });
 
   it('writes nothing to a lost log, and names its last published note as predecessor', async () => {
