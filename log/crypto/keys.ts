@@ -161,7 +161,9 @@ export async function writeKeyFile(
   passphrase?: string,
 ): Promise<void> {
   if (passphrase === '') throw new LogError('key_invalid', 'passphrase is empty');
-  await writeDurableFile(path, pemOf(key, passphrase), { secret: true, replace: false });
+  const pem = pemOf(key, passphrase);
+  await writeDurableFile(path, pem, { secret: true, replace: false });
+  if (passphrase !== undefined) known.set(macOf(Buffer.from(pem), passphrase), key);
 }
 
 /**
@@ -174,16 +176,19 @@ const isUnfinished = (pem: Buffer): boolean =>
     !/-----END [A-Z ]+-----/.test(pem.toString('latin1')));
 
 /**
- * Keys that were decrypted, by a MAC over the passphrase and the file. A start reads a file twice, and a node of a
- * cluster reads all files at each change of its role; each decryption takes 0.2 s of a core.
+ * Keys that were encrypted or decrypted, by a MAC over the passphrase and the file. A start reads a file twice, and a node
+ * of a cluster reads all files at each change of its role; each decryption takes 0.2 s of a core.
  */
 const known = new LRUCache<string, KeyObject>({ max: 256 });
 const macKey = randomBytes(32);
 
+const macOf = (pem: Buffer, passphrase: string): string =>
+  createHmac('sha256', macKey).update(`${passphrase}\0`).update(pem).digest('hex');
+
 /** The key of a file. Throws an error of OpenSSL if the passphrase is wrong or the file is no key. */
 function decrypted(pem: Buffer, passphrase: string): KeyObject {
   if (!pem.includes('ENCRYPTED')) return createPrivateKey({ key: pem, format: 'pem', passphrase });
-  const mac = createHmac('sha256', macKey).update(`${passphrase}\0`).update(pem).digest('hex');
+  const mac = macOf(pem, passphrase);
   const found = known.get(mac) ?? createPrivateKey({ key: pem, format: 'pem', passphrase });
   known.set(mac, found);
   return found;
