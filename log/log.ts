@@ -104,6 +104,10 @@ export class OpenLog extends Reader implements Log {
     return this.#engine.vkey_ml_dsa;
   }
 
+  get follows(): boolean {
+    return this.#engine.read_only?.follows === true;
+  }
+
   receiptKeys(): readonly ReceiptKey[] {
     return this.#engine.core.keys.durable();
   }
@@ -188,8 +192,7 @@ export class OpenLog extends Reader implements Log {
     if (visible.size >= size) return Promise.resolve(visible);
     if (this.#closing) return Promise.reject(closing());
     const { read_only } = this.#engine;
-    // A node that follows waits for the checkpoint of the leader.
-    if (read_only !== null && read_only.follows !== true) return Promise.reject(refusal(read_only));
+    if (read_only !== null && !this.follows) return Promise.reject(refusal(read_only));
     const published = this.#waiters.wait(size, signal);
     this.#engine.publisher.ask(size);
     return published;

@@ -267,6 +267,8 @@ export interface Log {
   readonly vkey: string;
   /** Verifier key of the ML-DSA-44 key that signs checkpoints as well; null unless the log has one. */
   readonly vkey_ml_dsa: string | null;
+  /** Whether this node of a cluster follows: another one appends and publishes. */
+  readonly follows: boolean;
   receiptKeys(): readonly ReceiptKey[];
   /** The chain kinds that the log's entry types declare, each with its number of members. */
   chainKinds(): ReadonlyMap<string, number>;
@@ -281,7 +283,7 @@ export interface Log {
   append(drafts: readonly Draft[], options?: AppendOptions): Promise<readonly Appended[]>;
   size(): number;
   published(): Published;
-  /** Requests a checkpoint that covers `size` and waits for it. */
+  /** Requests a checkpoint that covers `size` and waits for it. A log that follows waits, and requests nothing. */
   whenPublished(size: number, signal?: AbortSignal): Promise<Published>;
   /** Calls the listener after each published checkpoint. Returns a function that removes it. */
   onPublished(listener: (published: Published) => void): () => void;

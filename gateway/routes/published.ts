@@ -2,12 +2,18 @@
 // log/FORMAT.md §5.
 
 import { setTimeout as sleep } from 'node:timers/promises';
+import { LogError } from '../../log/index.ts';
 import type { Log, Published } from '../../log/index.ts';
 import { ApiError } from '../../plugins/contract/index.ts';
 import { integerOf } from './schemas.ts';
 
 /** How long a request for a proof waits for the checkpoint that it needs. */
 const PROOF_WAIT_MS = 10_000;
+/**
+ * How long a node that follows waits for a checkpoint before it leaves the answer to the leader: longer than the usual
+ * interval, so that a busy log is read at this node.
+ */
+const FOLLOW_MS = 1500;
 /** The longest Retry-After, because clients store it in 32 bits of milliseconds. */
 const MAX_RETRY_S = 86_400;
 /**
@@ -34,20 +40,33 @@ export function noteOf(log: Log, size: number): string {
   return note;
 }
 
-/** Waits until the newest checkpoint covers this many entries. Throws `log_unavailable` after ten seconds. */
+/**
+ * The error by which a read goes to the leader (../cluster/forward.ts), because a node that follows cannot request the
+ * checkpoint or the map head that the answer needs.
+ */
+const leftToLeader = (): LogError =>
+  new LogError('not_leader', 'this node follows, and another one publishes');
+
+/**
+ * Waits until the newest checkpoint covers this many entries. Throws `log_unavailable` after ten seconds, or earlier
+ * `not_leader`.
+ */
 export async function covering(log: Log, size: number): Promise<Published> {
   const newest = log.published();
   if (newest.size >= size) return newest;
+  const within_ms = log.follows ? FOLLOW_MS : PROOF_WAIT_MS;
   try {
-    return await log.whenPublished(size, AbortSignal.timeout(PROOF_WAIT_MS));
+    return await log.whenPublished(size, AbortSignal.timeout(within_ms));
   } catch (cause) {
+    if (log.follows) throw leftToLeader();
     throw new ApiError('log_unavailable', 'the log is not publishing at the moment', { cause });
   }
 }
 
 /**
  * Waits until a map head at or after `to_ms` is published. If that takes longer than `wait_ms`, it throws
- * `window_not_closed` with a Retry-After after which the window is closed, or of one day if that is later.
+ * `window_not_closed` with a Retry-After after which the window is closed, or of one day if that is later. A node that
+ * follows throws `not_leader` if a map head must be requested.
  */
 export async function windowClosed(
   log: Log,
@@ -56,6 +75,7 @@ export async function windowClosed(
 ): Promise<void> {
   if (log.published().map_head_ms >= to_ms) return;
   const now = clock.now();
+  if (log.follows && to_ms - now < Math.max(clock.wait_ms, 1)) throw leftToLeader();
   const signal = AbortSignal.timeout(clock.wait_ms);
   // If the window ends later than this request may wait, it does not wait at all.
   if (to_ms - now < clock.wait_ms) {

@@ -118,6 +118,14 @@ postgresSuite('a node that follows', (postgres) => {
     assert.ok(compared > asked.length / 2, `only ${String(compared)} answers were compared`);
   });
 
+  it('leaves a lookup to the leader whose window a map head must close', async () => {
+    const to_ms = leader.clock.wall() + 100;
+    const chain = encodeURIComponent(JSON.stringify(['session', 'A'.repeat(43)]));
+    const asked = `/log/live/proof/lookup?key=${chain}&to_ms=${String(to_ms)}`;
+    const { question } = ok(await follower.get(asked, { headers: { Prefer: 'wait=10' } }));
+    assert.equal(question.to_ms, to_ms);
+  });
+
   it('sends the events of what the leader publishes, and ends its streams when it takes over', async function () {
     this.timeout(180_000);
     const stream = await fetch(`${follower.url}/api/v1/events`, {
