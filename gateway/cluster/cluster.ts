@@ -1,6 +1,7 @@
 // What a node of a cluster gives to the gateway that it opens, and what the gateway's requests see of the cluster. Read
-// in this order: this file; node.ts, which decides the role of the node, with copies.ts and waiting.ts; joining.ts, how a data folder becomes that of a
-// node; forward.ts, how writes reach the leader; secret-rows.ts and key-folder.ts, where secrets are.
+// in this order: this file; node.ts, which decides the role of the node, with copies.ts, lost-rounds.ts and waiting.ts;
+// joining.ts, how a data folder becomes that of a node; forward.ts, how writes reach the leader; secret-rows.ts and
+// key-folder.ts, where secrets are; administration.ts and succession.ts, what operators ask for.
 
 import type { Kind, Register, Replica, Secrets, SharedRows } from '../../log/index.ts';
 

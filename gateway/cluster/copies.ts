@@ -128,9 +128,10 @@ export class Copies {
   }
 
   /**
-   * Applies all rounds that are committed, until a signal ends it. Rejects like `Replica.pull`.
+   * Applies all rounds that are committed. Rejects like `Replica.pull`.
    *
    * @param serving whether a gateway reads the copies, so that this is no filling
+   * @param stopping says whether to end early, between two pages of rounds
    */
   async pull(serving: boolean, stopping: () => boolean): Promise<void> {
     await Promise.all(

@@ -44,7 +44,7 @@ import type { ClusterIdentity } from './joining.ts';
 import { KeyFolder } from './key-folder.ts';
 import { lostRound, reportAll, reportedLoss } from './lost-rounds.ts';
 import { succeedInCluster } from './succession.ts';
-import { answerNotReady, Waiting } from './waiting.ts';
+import { answerNotReady, finalError, Waiting } from './waiting.ts';
 
 const POLL_MS = 1000;
 const RETRY_MS = 250;
@@ -101,7 +101,7 @@ class Node {
   #keys!: KeyFolder;
   #identity!: ClusterIdentity;
   #copies!: Copies;
-  #threads: Threads | null = null;
+  #threads!: Threads;
   #listening: Listening | null = null;
   #serving: Serving | null = null;
   #first_keys: readonly IssuedKey[] = [];
@@ -112,6 +112,8 @@ class Node {
   #deposed: unknown = null;
   /** Why the node serves nothing at all, and will not without the operator. */
   #refusal: string | null = null;
+  /** An error of a plugin or a setting: no later try helps, and the start ends with it. */
+  #failure: Error | null = null;
   /** Why the node does not lead although it could; for `cluster status`. */
   #withheld: string | null = null;
   #abstain_ms = 0;
@@ -168,8 +170,9 @@ class Node {
     const admin = await serveAdmin(config.DATA_DIR, this.#verbs);
     await this.#copies.open();
     this.#loop = this.#run().finally(() => admin.close());
-    await this.#waiting.until(() => this.#serving !== null || this.#refusal !== null);
+    await this.#waiting.until(() => this.#decided());
     const serving = this.#serving;
+    if (this.#failure !== null) throw this.#failure;
     if (serving === null) throw new LogError('store_corrupt', this.#refusal ?? '');
     logger.info({ role: serving.leads ? 'leader' : 'follower' }, 'the node serves');
     const gateway = (): Gateway => (this.#serving ?? serving).opened.gateway;
@@ -196,7 +199,7 @@ class Node {
     await this.#closeServing();
     const copies = this.#copies as Copies | undefined;
     await copies?.close();
-    await this.#threads?.close();
+    await (this.#threads as Threads | undefined)?.close();
     const database = this.#database as ClusterDatabase | undefined;
     if (database !== undefined && database.lease.epoch !== null) {
       await database.lease.release();
@@ -214,6 +217,7 @@ class Node {
       try {
         wait = await this.#turn();
       } catch (err) {
+        this.#failure ??= finalError(err);
         this.#options.logger.warn({ err }, 'a turn of the cluster failed');
       }
       this.#waiting.changed();
@@ -317,6 +321,7 @@ class Node {
       await this.#closeServing();
       await this.#openAs(true);
     } catch (err) {
+      this.#failure ??= finalError(err);
       logger.error({ err }, 'this node could not begin to lead');
       this.#withheld = err instanceof Error ? err.message : String(err);
       this.#abstain_ms = performance.now() + ABSTAIN_MS;
@@ -324,6 +329,11 @@ class Node {
       await lease.release();
       this.#deposed = null;
     }
+  }
+
+  /** Whether a request, or the start, knows what this node answers. */
+  #decided(): boolean {
+    return this.#serving !== null || this.#refusal !== null || this.#failure !== null;
   }
 
   /** Called at any time: nothing is acknowledged from here on. */
@@ -391,9 +401,7 @@ class Node {
     if (this.#stopping) return;
     const rows = new SharedRows(this.#copies.of(GATEWAY_STREAM));
     if (!leads && !rows.has(OPENED)) return;
-    const { lease } = this.#database;
-    const threads = this.#threads;
-    if (leads) this.#copies.lead(lease.epoch ?? '0');
+    if (leads) this.#copies.lead(this.#database.lease.epoch ?? '0');
     if (leads || this.#keys.outdated) {
       await this.#keys.take().catch((error: unknown) => {
         // A follower serves without the database, with the keys that it had.
@@ -408,11 +416,8 @@ class Node {
         .catch((err: unknown) => this.#options.logger.warn({ err }, 'the logs are not known'));
     }
     const member = this.#membership(rows, leads);
-    const opened = await openGateway(this.#sources, {
-      ...this.#options,
-      member,
-      ...(threads === null ? {} : { threads }),
-    });
+    const threads = this.#threads;
+    const opened = await openGateway(this.#sources, { ...this.#options, member, threads });
     try {
       const { tenants } = opened.gateway;
       if (leads && tenants.empty && this.#serving === null && this.#first_keys.length === 0) {
@@ -512,9 +517,7 @@ class Node {
     res: ServerResponse,
     headers: readonly (readonly [string, string])[],
   ): Promise<void> {
-    if (this.#serving === null && this.#refusal === null) {
-      await this.#waiting.until(() => this.#serving !== null || this.#refusal !== null, WAIT_MS);
-    }
+    await this.#waiting.until(() => this.#decided(), WAIT_MS);
     const serving = this.#serving;
     if (serving !== null) {
       this.#requests += 1;
@@ -569,7 +572,7 @@ class Node {
 
   async #succeed(kind: Kind, number: number): Promise<Succession> {
     const [serving, threads] = [this.#serving, this.#threads];
-    if (serving?.leads !== true || threads === null) {
+    if (serving?.leads !== true) {
       throw new AdminError('this node does not lead any more');
     }
     const { types } = serving.opened.gateway;
@@ -589,8 +592,9 @@ class Node {
       this.#identity = done.identity;
       return done.succession;
     } finally {
-      if (this.#deposed === null)
+      if (this.#deposed === null) {
         await this.#openAs(true).catch((error: unknown) => this.#depose(error));
+      }
     }
   }
 }

@@ -1,10 +1,9 @@
-// Waiting in a node: its loop sleeps until something wakes it, requests wait until a condition holds, and those that waited
-// in vain are answered.
+// Waiting in a node: its loop sleeps until something wakes it, and requests and the start wait until a condition holds.
+// Those that wait in vain are answered, or end with an error.
 
 import type { ServerResponse } from 'node:http';
-import { base62 } from '../tenants/base62.ts';
-
 import { setTimeout as sleep } from 'node:timers/promises';
+import { base62 } from '../tenants/base62.ts';
 
 /** The waits of one node. */
 export class Waiting {
@@ -64,6 +63,10 @@ export class Waiting {
     this.changed();
   }
 }
+
+/** An error of a plugin or a setting, which no later try mends; null for any other. */
+export const finalError = (error: unknown): Error | null =>
+  error instanceof Error && ['ConfigError', 'PluginError'].includes(error.name) ? error : null;
 
 /** Answers a request while no gateway is open: 503 `not_ready`. */
 export function answerNotReady(

@@ -6,6 +6,7 @@ import { existsSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { AnyPlugin } from '../../plugins/contract/index.ts';
 import { run as runAlone } from '../../tools/plugin-test/running.ts';
 import type { Running } from '../../tools/plugin-test/running.ts';
 import { actlog } from '../support/actlog.ts';
@@ -109,6 +110,12 @@ postgresSuite('the copies of a cluster', function (postgres) {
     assert.equal(refused.code, 1);
     assert.match(refused.stderr, /is that of a node/);
   }
+
+  it('are not served with a plugin that violates the contract', async () => {
+    const wrong = { contract: 2, name: 'Wrong' } as unknown as AnyPlugin;
+    const started = startHere(join(folder, 'a'), database, {}, { plugins: [wrong] });
+    await assert.rejects(started, { name: 'PluginError' });
+  });
 
   it('are filled again when the rounds that follow them were trimmed', async function () {
     this.timeout(120_000);
