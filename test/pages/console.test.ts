@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import type { Page } from 'playwright-core';
+import { IN_CLUSTER } from '../cluster/suite-cluster.ts';
 import { calm, look, pagesSuite, tabTo, validHtml } from './browser.ts';
 
 const HOSTILE = '<img src=x onerror="document.title=1">';
@@ -45,7 +46,10 @@ pagesSuite('/console', (sight) => {
     await page.keyboard.press('Enter');
     await page.waitForSelector('#service-state table');
     assert.ok(await page.isHidden('#panel-holds'));
-    assert.match((await page.textContent('#service-state')) ?? '', /Replication.*one process/);
+    const replication = IN_CLUSTER
+      ? /Replication.*entries of live\/1.*follower.*http:/
+      : /Replication.*one process/;
+    assert.match((await page.textContent('#service-state')) ?? '', replication);
     await look(page, 'console-service');
     await page.goBack();
     await page.waitForSelector('#panel-holds .rows');

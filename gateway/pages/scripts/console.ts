@@ -311,7 +311,10 @@ async function loadService(): Promise<void> {
   const { failed_deliveries, event_streams, uptime_ms, replication } = state;
   const { role, leader = null, applied = {}, lag_ms = 0 } = replication;
   const alone = 'This service runs as one process, without a cluster.';
-  const node = role === undefined ? [] : [{ role, leader, lag_ms, ...applied }];
+  const sizes = Object.entries(applied).map(
+    ([log, size]) => [`entries of ${log.replace('-', '/')}`, size] as const,
+  );
+  const node = role === undefined ? [] : [{ role, leader, lag_ms, ...Object.fromEntries(sizes) }];
   const witnesses = state.witnesses.flatMap((one) =>
     one.witnesses.map((witness) => ({ log: one.log, ...witness })),
   );
