@@ -28,6 +28,8 @@ describe('gateway/routes/plain-reads', () => {
     const tenants = Array.from({ length: 300 }, () => randomBytes(16).toString('base64url'));
     await Promise.all(tenants.map((tenant) => log.registerTenant(tenant, '0'.repeat(64))));
     await settled(log);
+    // A node that follows has the entries when this is answered.
+    await running.get('/livez');
   });
   after(() => running.close());
 
@@ -135,7 +137,7 @@ describe('gateway/routes/plain-reads', () => {
 
   it('measures reads under their declared path', async () => {
     const counted = async (): Promise<number> => {
-      const text = await running.gateway.metrics.registry.metrics();
+      const { text } = await running.get('/metrics', { key: running.live });
       const line =
         /^actlog_http_request_duration_seconds_count\{route="\/log\/\{kind\}\/\{n\}\/tile\/\{tile\*\}",method="GET",status="200"\} (\d+)$/m;
       return Number(line.exec(text)?.[1] ?? 0);
