@@ -118,7 +118,7 @@ describe('declarations', () => {
     ['with a template of another plugin', type('gate.x.v1', { keys: [['other.x', 'id']] })],
     ['with a template of no member', type('gate.x.v1', { keys: [['gate.x']] })],
     ['with a template of a foreign member', type('gate.x.v1', { keys: [['gate.x', 'nope']] })],
-    ['with a schema that is none', type('gate.x.v1', { schema: { type: 'nonsense' } })],
+    ['with an invalid schema', type('gate.x.v1', { schema: { type: 'nonsense' } })],
     ['with an unknown keyword', type('gate.x.v1', { schema: { typ: 'object' } })],
     [
       'with a fraction in the schema',

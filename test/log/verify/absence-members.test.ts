@@ -37,14 +37,14 @@ describe('the members of an absence document', () => {
       'a path with a node too many',
       { map_head: { ...mapHead, path: [...log.path(5), log.path(5)[0]!] } },
     ],
-    ['a proof of no type', { proof: { siblings: [] } }],
+    ['a proof without a type', { proof: { siblings: [] } }],
     ['a proof that is no object', { proof: null }],
     ['a proof with a member of another', { proof: { ...(good.proof as JsonObject), head: null } }],
     ['entries that are empty', { entries: [] }],
     ['more without entries', { more: true }],
     ['more that is false', { more: false }],
     ['coverage of a chain that is no surface', { coverage: { heartbeat: mapHead } }],
-    ['a receipt that is none', { receipt: {} }],
+    ['an invalid receipt', { receipt: {} }],
   ] as const) {
     it(`are refused with ${title}`, () => {
       refuses({ ...good, ...(change as JsonObject) }, /./);

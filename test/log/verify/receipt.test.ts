@@ -139,8 +139,8 @@ describe('receipt', () => {
     ['a changed member', { ...whole, outcome: 'DENY' }, ['entry_hash', 'inclusion', 'signature']],
     ['another entry_hash', { ...whole, entry_hash: hex64(1) }, ['entry_hash']],
     ['no entry_hash', receiptOf(text, { entry_hash: undefined }), ['entry_hash']],
-    ['another place', { ...whole, log: { ...place, index: 5 } }, ['origin']],
-    ['another origin beside', { ...whole, log: { ...place, origin: 'x' } }, ['origin']],
+    ['another index in log', { ...whole, log: { ...place, index: 5 } }, ['origin']],
+    ['another origin in log', { ...whole, log: { ...place, origin: 'x' } }, ['origin']],
     [
       'another path',
       { ...whole, log: { ...place, inclusion_proof: path.slice(1) } },

@@ -72,12 +72,12 @@ describe('a gateway with CLASSIFIER_URL', () => {
   for (const [what, failing] of [
     ['an error', (response: ServerResponse) => response.writeHead(500).end()],
     ['no JSON', (response: ServerResponse) => response.end('<html>')],
-    ['nothing in time', () => undefined],
+    ['no answer in time', () => undefined],
   ] as const) {
     it(`is ERROR, and logged, when the endpoint gives ${what}`, async () => {
       reply = failing;
       // For the silent endpoint a gateway with a short timeout is used, for the others one with a long timeout.
-      const hasty = what === 'nothing in time';
+      const hasty = what === 'no answer in time';
       const asks = hasty ? await run({ ...settings, CLASSIFIER_TIMEOUT_MS: '100' }) : running;
       const { status, json } = await classify({ message: 'hello' }, {}, asks);
       if (hasty) await asks.close();

@@ -131,7 +131,7 @@ describe('POST /api/v1/classify', () => {
       'entity',
     ],
     [
-      'an entity that nobody has claimed',
+      'an unclaimed entity',
       { message: 'x', entity: 'acme' },
       'parameter_invalid',
       'entity',
