@@ -130,12 +130,7 @@ describe('POST /api/v1/classify', () => {
       'parameter_invalid',
       'entity',
     ],
-    [
-      'an unclaimed entity',
-      { message: 'x', entity: 'acme' },
-      'parameter_invalid',
-      'entity',
-    ],
+    ['an unclaimed entity', { message: 'x', entity: 'acme' }, 'parameter_invalid', 'entity'],
     [
       'an event far in the future',
       { message: 'x', event_at_ms: Date.now() + 3_600_000 },
