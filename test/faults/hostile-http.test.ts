@@ -135,7 +135,7 @@ describe('a hostile client', function () {
   const bodies: readonly (readonly [string, string | Uint8Array])[] = [
     ['arrays 10,000 deep', '['.repeat(depth) + ']'.repeat(depth)],
     ['objects 10,000 deep', '{"message":'.repeat(depth) + '1' + '}'.repeat(depth)],
-    ['10,000 brackets that nobody closes', `{"message":"x","metadata":${'['.repeat(depth)}`],
+    ['10,000 unclosed brackets', `{"message":"x","metadata":${'['.repeat(depth)}`],
     ['a duplicate name', '{"message":"a","message":"b"}'],
     ['a duplicate name with an escape', '{"message":"a","\\u006dessage":"b"}'],
     ['a lone surrogate', '{"message":"\\ud800"}'],

@@ -89,7 +89,7 @@ export const HONEST: readonly Honest[] = [
       .act({ event_at_ms: story.ms + 61_000 })
       .mapHead();
   }),
-  told('every reserved member, and a chain of its own', () => {
+  told('every reserved member, and a separate chain', () => {
     const members = {
       session_ref: name43('s'),
       payment_hash: hex('p'),

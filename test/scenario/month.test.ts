@@ -546,7 +546,11 @@ describe('a month of a carrier, its insured, an agent and an auditor', function 
     );
     const overage = tolls.find((one: Body) => one.toll === 'mandate_overage');
     assert.deepEqual([overage.acts, overage.micro_usd], [1, '3000000']);
-    assert.equal((await invoiceOf('2026-04')).status, 'open', 'the month goes on');
+    assert.equal(
+      (await invoiceOf('2026-04')).status,
+      'open',
+      'the invoice of the current month is still open',
+    );
   });
 
   it('closes its weeks, and proves the net of each to the carrier', async () => {

@@ -180,7 +180,7 @@ describe('hooks', function () {
       assert.equal(open.waiting, 0);
     });
 
-    it('anchors a salted document, which shows the content to whoever has both', async () => {
+    it('anchors a salted document that contains the hash of the content', async () => {
       const told: Recorded[] = [];
       const recorder = new Recorder(options({ onReceipt: (one) => told.push(one) }));
       await recorder.request('zebra-5', 'the quagga prompt');

@@ -1,5 +1,5 @@
 // What every answer has, also after an error: the envelope, its request id, headers, methods.
-// gateway/API.md §4.1, §4.3, §4.1.
+// gateway/API.md §4.1, §4.3.
 
 import assert from 'node:assert/strict';
 import { notes } from '../notes.ts';
@@ -12,7 +12,7 @@ describe('every answer', () => {
   before(async () => (running = await run({}, { plugins: [notes()] })));
   after(() => running.close());
 
-  it('has a request id of its own', async () => {
+  it('has a unique request id', async () => {
     const ids = new Set<string | null>();
     for (let i = 0; i < 20; i += 1)
       ids.add((await running.get('/notes/total')).headers.get('x-request-id'));

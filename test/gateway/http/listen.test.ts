@@ -80,11 +80,7 @@ describe('a listening gateway', () => {
   for (const [what, text, status] of [
     ['no HTTP', 'hello\r\n\r\n', 400],
     ['a TLS handshake', '\x16\x03\x01\x02\x00\x01\x00', 400],
-    [
-      'a length that is none',
-      'POST /notes/a HTTP/1.1\r\nHost: x\r\nContent-Length: x\r\n\r\n',
-      400,
-    ],
+    ['an invalid length', 'POST /notes/a HTTP/1.1\r\nHost: x\r\nContent-Length: x\r\n\r\n', 400],
     [
       'two lengths',
       'POST /notes/a HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n',
@@ -98,7 +94,7 @@ describe('a listening gateway', () => {
     ['no host', 'GET /health HTTP/1.1\r\nConnection: close\r\n\r\n', 400],
     ['two hosts', 'GET /health HTTP/1.1\r\nHost: x\r\nhost: y\r\nConnection: close\r\n\r\n', 400],
     [
-      'a target that is no address',
+      'an invalid target',
       'GET http://[/health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n',
       400,
     ],

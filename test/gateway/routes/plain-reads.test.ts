@@ -112,7 +112,7 @@ describe('gateway/routes/plain-reads', () => {
     assert.deepEqual(statuses, [304, 401, 401, 404, 404, 404, 404, 404, 400]);
   });
 
-  it('counts each read once by the address of the client, whoever answers it', async () => {
+  it('counts each read once by the client address, whichever process answers', async () => {
     const left = async (path: string, ip: string, headers = {}): Promise<number> => {
       const limited = header(await get(path, { 'X-Forwarded-For': ip, ...headers }), 'ratelimit');
       return Number(/;r=(\d+);/.exec(limited ?? '')?.[1]);

@@ -87,7 +87,7 @@ describe('a log with witnesses', () => {
   );
 
   it(
-    'goes on taking entries without a quorum, and publishes them all once it is back',
+    'takes entries without a quorum and publishes them all when the quorum is back',
     withLog(async (kept) => {
       const { log } = kept;
       await log.registerTenant(TENANT, '0'.repeat(64));

@@ -33,7 +33,7 @@ const TEXT: readonly Lie[] = [
   text(JSON_RULES, 'a number over 2^53 - 1', (same) =>
     same.replace('{', '{"amount":9007199254740993,'),
   ),
-  text(JSON_RULES, 'something behind the object', (same) => `${same} {}`),
+  text(JSON_RULES, 'text after the object', (same) => `${same} {}`),
   text(JSON_RULES, 'an array', (same) => `[${same}]`),
   set(JSON_RULES, 'a depth of 17', {
     detail: JSON.parse(`${'{"code":'.repeat(16)}1${'}'.repeat(16)}`),
@@ -155,7 +155,7 @@ const MEMBERS: readonly Lie[] = [
     },
     { entries: [7, 8] },
   ),
-  set('kid', 'the kid of a key that nobody declared', { kid: keyOf(0x77).kid }),
+  set('kid', 'the kid of an undeclared key', { kid: keyOf(0x77).kid }),
   set('kid', 'no kid', { kid: undefined }),
   set('kid', 'a kid whose spare bits are not zero', { kid: `${keyOf(0x11).kid.slice(0, -1)}B` }),
   bad(
@@ -180,7 +180,7 @@ const MEMBERS: readonly Lie[] = [
   ),
   set('tenant_ref', 'a tenant_ref of 21 characters', { tenant_ref: TENANT.slice(1) }),
   set('tenant_ref', 'a tenant_ref that is null', { tenant_ref: null }),
-  bad(['tenant_unknown', 'entity_owner'], 'a tenant that nobody registered', (story) => {
+  bad(['tenant_unknown', 'entity_owner'], 'an unregistered tenant', (story) => {
     story.act({ tenant_ref: OTHER });
   }),
   bad('tenant_unknown', 'a tenant that is registered later', (story) => {

@@ -233,7 +233,7 @@ const HIDDEN: readonly (readonly [string, string, (story: Story) => void])[] = [
   ],
   [
     'entry_json',
-    'bytes that are no text',
+    'bytes that are not text',
     (story) => story.act({}, { bytes: (bytes) => Buffer.concat([Buffer.of(0xff), bytes]) }),
   ],
 ];

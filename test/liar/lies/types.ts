@@ -33,7 +33,7 @@ const BUILTIN: readonly Lie[] = [
     const key = { ...jwk, x: Buffer.alloc(32).toString('base64url') };
     story.add('log.key.v1', { key, status: 'active' });
   }),
-  built('a key status that there is not', 'log.key.v1', { key: jwk, status: 'lost' }),
+  built('an unknown key status', 'log.key.v1', { key: jwk, status: 'lost' }),
   built('a closing entry without a successor', 'log.closed.v1', {}),
   built('a map head that covers another index', 'log.map_head.v1', {
     ...{ covered: 7, map_root: hex('r'), prev_map_head: 7 },
@@ -44,13 +44,13 @@ const BUILTIN: readonly Lie[] = [
   built('a map head before itself', 'log.map_head.v1', {
     ...{ covered: 8, map_root: hex('r'), prev_map_head: 8 },
   }),
-  built('an action that there is not', 'astl.entity.v1', {
+  built('an unknown action', 'astl.entity.v1', {
     ...{ tenant_ref: TENANT, entity: ENTITY, action: 'seize' },
   }),
-  built('a transfer to nobody', 'astl.entity.v1', {
+  built('a transfer without a new owner', 'astl.entity.v1', {
     ...{ tenant_ref: TENANT, entity: ENTITY, action: 'transfer' },
   }),
-  built('a claim for somebody', 'astl.entity.v1', {
+  built('a claim with a new owner', 'astl.entity.v1', {
     ...{ tenant_ref: TENANT, entity: 'other', action: 'claim', to_tenant_ref: OTHER },
   }),
   built('a claim of no tenant', 'astl.entity.v1', { entity: 'other', action: 'claim' }),
@@ -128,7 +128,7 @@ const declared = (rule: string, name: string, of: string, schema: Members, keys:
   bad(rule, name, (story) => story.declare(of, schema, keys));
 
 const TYPES: readonly Lie[] = [
-  bad('type_undeclared', 'a type that nobody declared', (story) => story.add('demo.other.v1')),
+  bad('type_undeclared', 'an undeclared type', (story) => story.add('demo.other.v1')),
   bad('type_undeclared', 'the next version of a type', (story) => story.add('demo.act.v2')),
   bad('type_undeclared', 'a type that is declared later', (story) => {
     story.add('demo.other.v1').declare('demo.other.v1', SCHEMA, []);
@@ -137,8 +137,8 @@ const TYPES: readonly Lie[] = [
     entries: [2, 8],
   }),
   declared('type_schema', 'an unknown keyword', 'demo.b.v1', { ...SCHEMA, requires: ['a'] }),
-  declared('type_schema', 'a schema that is none', 'demo.b.v1', { type: 'thing' }),
-  declared('type_schema', 'a pattern that is none', 'demo.b.v1', {
+  declared('type_schema', 'an invalid schema', 'demo.b.v1', { type: 'thing' }),
+  declared('type_schema', 'an invalid pattern', 'demo.b.v1', {
     type: 'object',
     properties: { a: { pattern: '(' } },
   }),
@@ -286,10 +286,10 @@ const ENTITIES: readonly Lie[] = [
     },
     { entries: [3, 9] },
   ),
-  bad('entity_claim', 'a release of what nobody owns', (story) => {
+  bad('entity_claim', 'a release of an unowned entity', (story) => {
     story.entity({ entity: 'nobodys', action: 'release' });
   }),
-  act('entity_owner', 'an act of an entity that nobody claimed', { entity: 'nobodys' }),
+  act('entity_owner', 'an act of an unclaimed entity', { entity: 'nobodys' }),
   bad(
     'entity_owner',
     'an act of another tenant',
@@ -304,7 +304,7 @@ const ENTITIES: readonly Lie[] = [
   }),
   bad(
     'entity_owner',
-    'an act of the one who gave it away',
+    'an act of the former owner',
     (story) => {
       story.tenant(OTHER).entity({ action: 'transfer', to_tenant_ref: OTHER }).act();
     },

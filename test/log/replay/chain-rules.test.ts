@@ -79,7 +79,7 @@ const cases: readonly Case[] = [
       log.add('astl.entity.v1', { tenant_ref: OTHER, entity: ENTITY, action: 'release' });
     },
   ],
-  ['entity_owner', 'an entity that nobody claimed', act({ entity: 'did:example:nobody' })],
+  ['entity_owner', 'an unclaimed entity', act({ entity: 'did:example:nobody' })],
   [
     'entity_owner',
     "another tenant's entity",

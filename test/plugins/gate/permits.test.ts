@@ -181,7 +181,7 @@ describe('a permit', () => {
       'an unknown hash': { ...preimage, receipt: 'a'.repeat(64) },
       'some text': { ...preimage, receipt: 'a permit, please' },
       'an empty object': { ...preimage, receipt: {} },
-      'an id that is none': { ...preimage, receipt: { ...receipt, entry_id: 5 } },
+      'an invalid id': { ...preimage, receipt: { ...receipt, entry_id: 5 } },
     };
     for (const [name, body] of Object.entries(cases)) {
       assert.deepEqual(problem(await use(body)), [400, 'parameter_invalid', 'receipt'], name);
