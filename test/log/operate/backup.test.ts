@@ -1,7 +1,7 @@
 // A copy of a database, row by row, into a folder without one.
 
 import assert from 'node:assert/strict';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { backupStore } from '../../../log/operate/operator.ts';
@@ -47,9 +47,10 @@ describe('backup', () => {
 });
 
 describe('writable', () => {
-  it('accepts a writable folder, and rejects a missing one', async () => {
+  it('accepts a writable folder, leaves nothing in it, and rejects a missing one', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'actlog-probe-'));
     await writable(folder);
+    assert.deepEqual(await readdir(folder), []);
     await rm(folder, { recursive: true });
     await assert.rejects(writable(folder));
   });
