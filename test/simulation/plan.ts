@@ -136,7 +136,16 @@ export function planOf(seed: string): Plan {
   const steps: Step[] = [
     { do: 'tenant', tenant: 0, turns: random.chance(0.2) ? random.int(60) : 200 },
   ];
-  while (steps.length < count) steps.push(step(random, random.weighted(weights)));
+  while (steps.length < count) {
+    const drawn = step(random, random.weighted(weights));
+    steps.push(drawn);
+    if (drawn.do !== 'batch fails' || drawn.letter !== 'a') continue;
+    // An entry is written behind the write that fails.
+    steps.push(
+      { do: 'attach', row: 0, sync: true, turns: 0 },
+      { do: 'append', tenant: 0, cases: [0], turns: 2 },
+    );
+  }
   return {
     seed,
     interval_ms: random.pick([5, 20, 100, 1000]),
