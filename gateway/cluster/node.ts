@@ -197,8 +197,7 @@ class Node {
     this.#waiting.end();
     await this.#loop;
     await this.#closeServing();
-    const copies = this.#copies as Copies | undefined;
-    await copies?.close();
+    await (this.#copies as Copies | undefined)?.close();
     await (this.#threads as Threads | undefined)?.close();
     const database = this.#database as ClusterDatabase | undefined;
     if (database !== undefined && database.lease.epoch !== null) {
@@ -418,7 +417,10 @@ class Node {
     const member = this.#membership(rows, leads);
     const threads = this.#threads;
     const opened = await openGateway(this.#sources, { ...this.#options, member, threads });
+    let active: Active | null = null;
     try {
+      active = await activate(opened, this.#options.logger);
+      // After all that a plugin can make fail: keys that were stored and not shown would be lost.
       const { tenants } = opened.gateway;
       if (leads && tenants.empty && this.#serving === null && this.#first_keys.length === 0) {
         this.#first_keys = await tenants.issueFirst();
@@ -426,10 +428,10 @@ class Node {
       if (leads && !rows.has(OPENED)) await rows.put([{ key: OPENED, value: Buffer.from('true') }]);
       const logs = Buffer.from(logsOf(this.#identity));
       if (leads && !logs.equals(told ?? Buffer.of())) await rows.put([{ key: LOGS, value: logs }]);
-      const active = await activate(opened, this.#options.logger);
       Object.assign(this.#verbs, active.verbs, this.#clusterVerbs());
       this.#serving = { leads, opened, active };
     } catch (error) {
+      await active?.close();
       await opened.close();
       throw error;
     }
@@ -572,9 +574,7 @@ class Node {
 
   async #succeed(kind: Kind, number: number): Promise<Succession> {
     const [serving, threads] = [this.#serving, this.#threads];
-    if (serving?.leads !== true) {
-      throw new AdminError('this node does not lead any more');
-    }
+    if (serving?.leads !== true) throw new AdminError('this node does not lead any more');
     const { types } = serving.opened.gateway;
     await this.#learnLogs();
     await this.#closeServing();

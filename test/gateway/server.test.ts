@@ -8,6 +8,7 @@ import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { skipInCluster } from '../cluster/suite-cluster.ts';
 import { adminCall } from '../support/admin-call.ts';
 import { LogError } from '../../log/index.ts';
 import { definePlugin, route } from '../../plugins/contract/index.ts';
@@ -60,7 +61,8 @@ describe('a gateway', () => {
     await second.close();
   });
 
-  it('creates no log and no key if its port is in use', async () => {
+  it('creates no log and no key if its port is in use', async function () {
+    skipInCluster(this, 'the origin of a cluster is set, and does not follow from a port');
     const taken = createServer().listen(0, '127.0.0.1');
     await once(taken, 'listening');
     const { port } = taken.address() as AddressInfo;
@@ -140,7 +142,8 @@ describe('a gateway', () => {
     await running.close();
   });
 
-  it('refuses logs whose tenants are lost, with or without the register, until new keys are asked for', async () => {
+  it('refuses logs whose tenants are lost, with or without the register, until new keys are asked for', async function () {
+    skipInCluster(this, 'a cluster has its tenants in the database');
     const { warned, lines } = warnings();
     const first = await run({}, { lines, plugins: [notes()] });
     const env = { DATA_DIR: first.data, CHECKPOINT_DIR: first.gateway.config.CHECKPOINT_DIR };
@@ -170,7 +173,8 @@ describe('a gateway', () => {
     await restored.close();
   });
 
-  it('encrypts the key files of a folder that had no passphrase, and says so once', async () => {
+  it('encrypts the key files of a folder that had no passphrase, and says so once', async function () {
+    skipInCluster(this, 'a node needs a passphrase from its first start on');
     const { warned, lines } = warnings();
     const first = await run();
     const kids = (await first.get('/crypto/jwks.json')).json;
