@@ -58,7 +58,7 @@ export function openMetrics(): Metrics {
   });
   const commits = new Histogram({
     name: 'actlog_commit_duration_seconds',
-    help: 'Time of one synced batch of the database of a log, which holds one or more rounds.',
+    help: 'Time of one synced batch of the database of a log, which holds one or more rounds; in a cluster, of one commit in PostgreSQL.',
     labelNames: ['kind'],
     buckets: WRITES,
     registers: [registry],

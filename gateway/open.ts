@@ -180,6 +180,8 @@ async function open(
   for (const kind of LOG_KINDS) {
     const there = member?.numbers(kind) ?? numbers(config.DATA_DIR, kind);
     for (const number of there) {
+      const replica = member?.replica(kind, number);
+      replica?.timeCommits((seconds) => metrics.commit(kind, seconds));
       const opening = openLog({
         ...logOptions(config, base_url, time, threads),
         register,
@@ -188,9 +190,9 @@ async function open(
         has_successor: number !== there.at(-1),
         types,
         store: timedStore(metrics, kind),
-        ...(member === undefined
+        ...(member === undefined || replica === undefined
           ? {}
-          : { replica: member.replica(kind, number), onKeyFile: () => member.shareKeys() }),
+          : { replica, onKeyFile: () => member.shareKeys() }),
         ...(witnesses === null ? {} : { cosign: witnesses.cosign(kind, number, threads.notes) }),
         judgeClock: (offer, last_ms) => {
           const ahead_ms = now() - last_ms;

@@ -70,6 +70,7 @@ export class Replica {
   #waiting: Waiting[] = [];
   #committing: Promise<void> | null = null;
   #follow: Follow | null = null;
+  #timed: (seconds: number) => void = () => undefined;
   /** Bytes of rounds that were applied or committed since the last `takeBytes`. */
   #bytes = 0;
   #refused = false;
@@ -130,6 +131,11 @@ export class Replica {
   /** Calls a function after each applied round, in order; null for none. */
   follow(follow: Follow | null): void {
     this.#follow = follow;
+  }
+
+  /** Calls a function with the time of each commit in the database of the cluster, in place of an earlier function. */
+  timeCommits(timed: (seconds: number) => void): void {
+    this.#timed = timed;
   }
 
   /** Begins to commit writes. The copy must have every round of the stream. */
@@ -304,7 +310,9 @@ export class Replica {
     const batch = encodeBatch(writes);
     const before = this.#position;
     const round = { ...after(before, batch), epoch, batch };
+    const started = performance.now();
     await database.commit(this.stream, epoch, before, round);
+    this.#timed((performance.now() - started) / 1000);
     await this.#apply(round, writes);
     database.notify();
   }

@@ -115,6 +115,8 @@ postgresSuite('a node that follows', (postgres) => {
       else if (found !== 'of its own time') different.push(found);
     }
     assert.deepEqual(different, []);
+    const { text } = await leader.get('/metrics', { key: leader.live });
+    assert.match(text, /actlog_commit_duration_seconds_count\{kind="sandbox"\} [1-9]/);
     assert.ok(compared > asked.length / 2, `only ${String(compared)} answers were compared`);
   });
 

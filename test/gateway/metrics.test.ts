@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { Type } from 'typebox';
 import { definePlugin, job } from '../../plugins/contract/index.ts';
+import { IN_CLUSTER } from '../cluster/suite-cluster.ts';
 import { run } from './running.ts';
 import type { Running } from './running.ts';
 
@@ -67,7 +68,8 @@ describe('gateway/metrics', () => {
   it('show the age of the checkpoint, the disk and the databases', async () => {
     assert.ok(value(/actlog_log_checkpoint_age_seconds\{kind="live"\}/) < 60);
     assert.ok(value(/actlog_disk_free_bytes/) > 0);
-    for (const database of ['live/1/db', 'sandbox/1/db', 'gateway', 'private']) {
+    const own = IN_CLUSTER ? ['gateway-copy/db'] : ['gateway', 'private'];
+    for (const database of ['live/1/db', 'sandbox/1/db', ...own]) {
       assert.ok(value(new RegExp(`actlog_database_bytes\\{database="${database}"\\}`)) > 0);
     }
   });
