@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { ClassicLevel } from 'classic-level';
 import { pino } from 'pino';
 import { Scrub } from '../../gateway/scrub.ts';
+import { skipInCluster } from '../cluster/suite-cluster.ts';
 import { intoTables } from '../support/into-tables.ts';
 import { ok, run, type Running } from './running.ts';
 
@@ -15,6 +16,9 @@ describe('gateway/scrub', () => {
   let running: Running;
   let entry_id: string;
 
+  before(function () {
+    skipInCluster(this, 'it damages files of the node that leads, and asks the other one');
+  });
   beforeEach(async () => {
     const first = await run();
     for (let i = 0; i < 20; i += 1) {

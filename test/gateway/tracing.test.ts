@@ -46,7 +46,10 @@ describe('gateway/tracing', () => {
   after(() => receiver.close());
 
   const spanOf = (name: string): Body => {
-    const found = spans.find((span) => span.name === name);
+    const named = spans.filter((span) => span.name === name);
+    // A node that forwards a request has a span of it too, without the entry.
+    const found =
+      named.find(({ attributes }) => JSON.stringify(attributes).includes('entry')) ?? named[0];
     assert.ok(found !== undefined, JSON.stringify(spans.map((span) => span.name)));
     const attributes = Object.fromEntries(
       found.attributes.map(({ key, value }: Body) => [key, Object.values(value)[0]]),
