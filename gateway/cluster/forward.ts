@@ -83,6 +83,12 @@ async function pass(ctx: RequestContext, cluster: ClusterView): Promise<void> {
   for (const [name, value] of Object.entries(answer.headers)) {
     if (value !== undefined && !HOP_BY_HOP.has(name)) ctx.set(name, value);
   }
+  const { trailer } = answer.headers;
+  if (trailer !== undefined) {
+    ctx.set('Trailer', trailer);
+    // Before the pipe to the client ends.
+    answer.once('end', () => ctx.res.addTrailers(answer.trailers));
+  }
   // The leader has answered without the rest of the body, which is not a next request.
   if (!ctx.req.complete) ctx.set('Connection', 'close');
   ctx.body = answer;
