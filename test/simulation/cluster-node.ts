@@ -77,10 +77,10 @@ export class ClusterNode implements Machine {
     return this.process !== null && this.process.deferred !== null;
   }
 
-  /** Starts the process, unless it runs. */
+  /** Starts the process, unless it runs, or was refused and will be started again. */
   start(): void {
-    if (this.process !== null) return;
     this.stopped = false;
+    if (this.process !== null) return;
     const process = new Process(this.name, this);
     this.process = process;
     this.diskRefused = this.files.faults.full;
