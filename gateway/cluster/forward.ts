@@ -94,13 +94,22 @@ async function pass(ctx: RequestContext, cluster: ClusterView): Promise<void> {
   ctx.body = answer;
 }
 
+/** A body of this many bytes is sent without waiting: it fits into the buffers of a connection. */
+const SMALL_BODY_BYTES = 16_384;
+
+/** Whether a request has a body that is larger, or of unknown length. */
+const isLarge = ({ headers }: IncomingMessage): boolean =>
+  headers['transfer-encoding'] !== undefined ||
+  Number(headers['content-length'] ?? 0) > SMALL_BODY_BYTES;
+
 /** How often a request that waits for the leader looks whether that node still leads. */
 const LOOK_MS = 250;
 
 /**
  * Sends the request to the leader, and resolves with the answer when its headers are there. Headers go ahead of the body,
- * so that the leader can refuse a body before it comes (RFC 9110 §10.1.1). Gives up when that node does not lead any more:
- * it may be cut off and never answer.
+ * and a large body waits until the leader wants it (RFC 9110 §10.1.1): the answer of a leader that refuses a body and
+ * closes the connection would be lost while the body is sent. Gives up when that node does not lead any more: it may be
+ * cut off and never answer.
  */
 function ask(
   ctx: RequestContext,
@@ -132,10 +141,11 @@ function ask(
       if (!res.writableFinished) upstream.destroy();
     });
     req.on('error', () => upstream.destroy());
-    if (expectsContinue(req)) {
+    const asked = expectsContinue(req);
+    if (asked || isLarge(req)) {
       upstream.setHeader('Expect', '100-continue');
       upstream.on('continue', () => {
-        res.writeContinue();
+        if (asked) res.writeContinue();
         req.pipe(upstream);
       });
     } else {

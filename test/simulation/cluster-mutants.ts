@@ -22,9 +22,11 @@ export const CLUSTER_MUTANTS: readonly Mutant[] = [
     'a round is applied before it is committed',
     'log/cluster/replica.ts',
     `    await database.commit(this.stream, epoch, before, round);
+    this.#timed((performance.now() - started) / 1000);
     await this.#apply(round, writes);`,
     `    await this.#apply(round, writes);
-    await database.commit(this.stream, epoch, before, round);`,
+    await database.commit(this.stream, epoch, before, round);
+    this.#timed((performance.now() - started) / 1000);`,
   ),
   mutant(
     'a commit of unknown outcome counts as committed',

@@ -3,6 +3,9 @@
 
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
+import { CLUSTER_MUTANTS } from './cluster-mutants.ts';
+import { GATEWAY_MUTANTS } from './gateway-mutants.ts';
+import { MUTANTS } from './mutants.ts';
 import { Simulator } from './simulator.ts';
 import { planOf } from './worlds.ts';
 import type { AnyPlan } from './worlds.ts';
@@ -64,6 +67,13 @@ describe('simulation', function () {
     for (const { found, plan } of JSON.parse(text) as Regression[]) {
       const { outcome } = await simulator.plan(plan);
       assert.equal(outcome.broken, null, found);
+    }
+  });
+
+  it('can plant each of its faults: the source has the text that a fault replaces once', async () => {
+    for (const { file, from, fault } of [...MUTANTS, ...GATEWAY_MUTANTS, ...CLUSTER_MUTANTS]) {
+      const source = await readFile(file, 'utf8');
+      assert.equal(source.split(from).length, 2, `${file}: ${fault}`);
     }
   });
 });

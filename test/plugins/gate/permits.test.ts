@@ -9,6 +9,7 @@ import gate, { PermitRefused } from '../../../plugins/gate/index.ts';
 import type { GateApi } from '../../../plugins/gate/index.ts';
 import { problem } from '../astl/surfaces.ts';
 import { answerCheck } from '../../../tools/plugin-test/answer-check.ts';
+import { skipInCluster } from '../../cluster/suite-cluster.ts';
 import { Clock, run } from '../../gateway/running.ts';
 import type { Answer, Body } from '../../gateway/running.ts';
 import { GATE, PAY, POLICY, serveGate } from './asking.ts';
@@ -201,7 +202,8 @@ describe('a permit', () => {
     assert.equal(status, 401, 'a permit can be used only with a key');
   });
 
-  it('is consumed by another plugin within the append group of that plugin', async () => {
+  it('is consumed by another plugin within the append group of that plugin', async function () {
+    skipInCluster(this, 'the plugin asks the copy of a node that follows, which is behind the log');
     const permitted = await served.permit();
     const { action_ref } = permitted;
     const { use_secret } = permitted.permit;
