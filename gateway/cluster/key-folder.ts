@@ -15,8 +15,6 @@ export class KeyFolder {
   readonly folder: string;
   readonly #secrets: Secrets;
   readonly #turns = new Turns();
-  /** Whether the folder may differ from what is shared. */
-  outdated = true;
   /** Whether the database has lost commits, and may lack files of this folder. */
   #lost = false;
 
@@ -28,8 +26,6 @@ export class KeyFolder {
   /** Shares what is new or changed in the folder, and removes what is gone. Only the leader may. */
   share(): Promise<void> {
     return this.#turns.run(async () => {
-      // A key that the other nodes did not get must not stay here.
-      this.outdated = true;
       const [here, shared] = [await this.#files(), await this.#shared()];
       const changed = [...here].filter(([name, bytes]) => {
         const known = shared.get(name);
@@ -38,7 +34,6 @@ export class KeyFolder {
       await this.#secrets.put(new Map(changed.map(([name, bytes]) => [PREFIX + name, bytes])));
       const gone = [...shared.keys()].filter((name) => !here.has(name));
       await this.#secrets.delete(gone.map((name) => PREFIX + name));
-      this.outdated = false;
     });
   }
 
@@ -70,7 +65,6 @@ export class KeyFolder {
         if (!shared.has(name)) await rm(join(this.folder, name), { force: true });
       }
       await syncFolder(this.folder);
-      this.outdated = false;
     });
   }
 

@@ -401,12 +401,11 @@ class Node {
     const rows = new SharedRows(this.#copies.of(GATEWAY_STREAM));
     if (!leads && !rows.has(OPENED)) return;
     if (leads) this.#copies.lead(this.#database.lease.epoch ?? '0');
-    if (leads || this.#keys.outdated) {
-      await this.#keys.take().catch((error: unknown) => {
-        // A follower serves without the database, with the keys that it had.
-        if (leads) throw error;
-      });
-    }
+    // Always: a gateway reports changes of keys, and one may have come while none was open.
+    await this.#keys.take().catch((error: unknown) => {
+      // A follower serves without the database, with the keys that it had.
+      if (leads) throw error;
+    });
     const told = rows.get(LOGS);
     if (!leads && told !== undefined && String(told) !== logsOf(this.#identity)) {
       // Without the database, a follower serves the logs that it knows.
@@ -467,7 +466,6 @@ class Node {
       replica: (kind: Kind, number: number) => this.#copies.of(registerName(kind, number)),
       shareKeys: () => this.#shareKeys(rows),
       rowChanged: (key) => {
-        if (key === KEYS) this.#keys.outdated = true;
         if (key === KEYS || key === LOGS) this.#reopen = true;
       },
     };

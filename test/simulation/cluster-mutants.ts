@@ -101,10 +101,10 @@ export const CLUSTER_MUTANTS: readonly Mutant[] = [
   ),
   mutant('a new key is not shared', 'gateway/cluster/node.ts', 'await this.#keys.share();', ''),
   mutant(
-    'a key that was not shared stays in the folder',
-    'gateway/cluster/key-folder.ts',
-    '      this.outdated = true;\n',
-    '',
+    'a node that begins to lead keeps keys that were not shared',
+    'gateway/cluster/node.ts',
+    '    await this.#keys.take().catch(',
+    '    if (!leads) await this.#keys.take().catch(',
   ),
   mutant(
     'a secret is not sealed',
