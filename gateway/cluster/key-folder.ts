@@ -15,6 +15,8 @@ export class KeyFolder {
   readonly folder: string;
   readonly #secrets: Secrets;
   readonly #turns = new Turns();
+  /** Whether the folder may differ from what is shared. */
+  outdated = true;
   /** Whether the database has lost commits, and may lack files of this folder. */
   #lost = false;
 
@@ -26,6 +28,8 @@ export class KeyFolder {
   /** Shares what is new or changed in the folder, and removes what is gone. Only the leader may. */
   share(): Promise<void> {
     return this.#turns.run(async () => {
+      // A key that the other nodes did not get must not stay here.
+      this.outdated = true;
       const [here, shared] = [await this.#files(), await this.#shared()];
       const changed = [...here].filter(([name, bytes]) => {
         const known = shared.get(name);
@@ -34,6 +38,7 @@ export class KeyFolder {
       await this.#secrets.put(new Map(changed.map(([name, bytes]) => [PREFIX + name, bytes])));
       const gone = [...shared.keys()].filter((name) => !here.has(name));
       await this.#secrets.delete(gone.map((name) => PREFIX + name));
+      this.outdated = false;
     });
   }
 
@@ -53,19 +58,30 @@ export class KeyFolder {
    */
   take(): Promise<void> {
     return this.#turns.run(async () => {
-      await this.#giveBack();
-      await makeFolder(this.folder, 0o700);
-      const [here, shared] = [await this.#files(), await this.#shared()];
-      for (const [name, bytes] of shared) {
-        const known = here.get(name);
-        if (known !== undefined && equal(known, bytes)) continue;
-        await writeDurableFile(join(this.folder, name), Buffer.from(bytes), { secret: true });
+      // A change that comes while the files are read is taken the next time.
+      this.outdated = false;
+      try {
+        await this.#take();
+      } catch (error) {
+        this.outdated = true;
+        throw error;
       }
-      for (const name of here.keys()) {
-        if (!shared.has(name)) await rm(join(this.folder, name), { force: true });
-      }
-      await syncFolder(this.folder);
     });
+  }
+
+  async #take(): Promise<void> {
+    await this.#giveBack();
+    await makeFolder(this.folder, 0o700);
+    const [here, shared] = [await this.#files(), await this.#shared()];
+    for (const [name, bytes] of shared) {
+      const known = here.get(name);
+      if (known !== undefined && equal(known, bytes)) continue;
+      await writeDurableFile(join(this.folder, name), Buffer.from(bytes), { secret: true });
+    }
+    for (const name of here.keys()) {
+      if (!shared.has(name)) await rm(join(this.folder, name), { force: true });
+    }
+    await syncFolder(this.folder);
   }
 
   async #giveBack(): Promise<void> {

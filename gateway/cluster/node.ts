@@ -216,6 +216,7 @@ class Node {
       try {
         wait = await this.#turn();
       } catch (err) {
+        this.#keys.outdated = true; // no gateway was open that reports a new key
         this.#failure ??= finalError(err);
         this.#options.logger.warn({ err }, 'a turn of the cluster failed');
       }
@@ -401,11 +402,12 @@ class Node {
     const rows = new SharedRows(this.#copies.of(GATEWAY_STREAM));
     if (!leads && !rows.has(OPENED)) return;
     if (leads) this.#copies.lead(this.#database.lease.epoch ?? '0');
-    // Always: a gateway reports changes of keys, and one may have come while none was open.
-    await this.#keys.take().catch((error: unknown) => {
-      // A follower serves without the database, with the keys that it had.
-      if (leads) throw error;
-    });
+    if (leads || this.#keys.outdated) {
+      await this.#keys.take().catch((error: unknown) => {
+        // A follower serves without the database, with the keys that it had.
+        if (leads) throw error;
+      });
+    }
     const told = rows.get(LOGS);
     if (!leads && told !== undefined && String(told) !== logsOf(this.#identity)) {
       // Without the database, a follower serves the logs that it knows.
@@ -413,8 +415,7 @@ class Node {
         .then(() => this.#copies.pull(false, () => this.#stopping))
         .catch((err: unknown) => this.#options.logger.warn({ err }, 'the logs are not known'));
     }
-    const member = this.#membership(rows, leads);
-    const threads = this.#threads;
+    const [member, threads] = [this.#membership(rows, leads), this.#threads];
     const opened = await openGateway(this.#sources, { ...this.#options, member, threads });
     let active: Active | null = null;
     try {
@@ -466,6 +467,7 @@ class Node {
       replica: (kind: Kind, number: number) => this.#copies.of(registerName(kind, number)),
       shareKeys: () => this.#shareKeys(rows),
       rowChanged: (key) => {
+        if (key === KEYS) this.#keys.outdated = true;
         if (key === KEYS || key === LOGS) this.#reopen = true;
       },
     };

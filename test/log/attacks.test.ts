@@ -226,8 +226,7 @@ describe('attacks on absence', () => {
   });
 
   it('18: an act under an entity that the tenant does not own', () => {
-    // A log cannot detect that a tenant uses another entity of its own; it refuses an entity that the tenant does not
-    // own.
+    // The log refuses an entity that the tenant does not own. It cannot know which of the tenant's own entities acted.
     breaks(acted({ entity: 'did:example:other' }), 'entity_owner');
   });
 

@@ -103,8 +103,8 @@ export const CLUSTER_MUTANTS: readonly Mutant[] = [
   mutant(
     'a node that begins to lead keeps keys that were not shared',
     'gateway/cluster/node.ts',
-    '    await this.#keys.take().catch(',
-    '    if (!leads) await this.#keys.take().catch(',
+    'if (leads || this.#keys.outdated) {',
+    'if (!leads && this.#keys.outdated) {',
   ),
   mutant(
     'a secret is not sealed',

@@ -1,4 +1,5 @@
-// The commands that work on a stopped data folder: fsck, reindex, restore from a mirror, a successor log.
+// The commands that work on a stopped data folder: fsck, reindex, restore from a mirror, a successor log; and what the
+// commands of a cluster answer there.
 
 import assert from 'node:assert/strict';
 import { cp, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
@@ -104,6 +105,14 @@ describe('actlog on a stopped data folder', function () {
 
     it('refuses data that another process uses', async () => {
       assertSaid(await run('reindex'), 1, /another process has the data/);
+    });
+  });
+
+  describe('cluster', () => {
+    it('says that a service of one process is no node', async () => {
+      for (const verb of ['status', 'heal', 'step-down']) {
+        assertSaid(await run('cluster', verb), 1, /runs as one process: .* has CLUSTER=on/);
+      }
     });
   });
 

@@ -1,8 +1,11 @@
 // `actlog cluster`: the state of a node, healing a database that lost commits, and handing over the leadership.
 
 import type { Command } from 'commander';
+import type { AdminArgs } from '../../gateway/tenants/admin.ts';
 import { administer, printTable } from '../administer.ts';
-import { acting, EXIT, withData, type DataOptions } from '../command-line.ts';
+import { acting, CommandError, EXIT, settingsOf, withData } from '../command-line.ts';
+import type { DataOptions } from '../command-line.ts';
+import { isNode } from '../data-logs.ts';
 
 interface Status {
   readonly cluster: string;
@@ -49,7 +52,7 @@ export function addCluster(program: Command): void {
     .option('--json', 'print JSON')
     .action(
       acting(EXIT.failed, async (options: Options) => {
-        const status = await administer<Status>(options, 'cluster status');
+        const status = await askNode<Status>(options, 'cluster status');
         if (options.json === true) console.log(JSON.stringify(status, null, 2));
         else print(status);
         return status.problem === null ? EXIT.ok : EXIT.failed;
@@ -68,7 +71,7 @@ export function addCluster(program: Command): void {
     .action(
       acting(EXIT.failed, async (options: HealOptions) => {
         const accept_loss = options.acceptLoss === true;
-        const result = await administer<Healed>(options, 'cluster heal', { accept_loss });
+        const result = await askNode<Healed>(options, 'cluster heal', { accept_loss });
         if (options.json === true) console.log(JSON.stringify(result));
         else printHealed(result);
         return result.lost.length === 0 ? EXIT.ok : EXIT.failed;
@@ -79,11 +82,22 @@ export function addCluster(program: Command): void {
     .option('--json', 'print JSON')
     .action(
       acting(EXIT.failed, async (options: Options) => {
-        const result = await administer<object>(options, 'cluster step-down');
+        const result = await askNode<object>(options, 'cluster step-down');
         console.log(options.json === true ? JSON.stringify(result) : 'stepped down');
         return EXIT.ok;
       }),
     );
+}
+
+/** Has the node that runs on the data folder perform a verb; throws CommandError if the service is no node. */
+async function askNode<T>(options: Options, verb: string, args: AdminArgs = {}): Promise<T> {
+  const { config } = await settingsOf(options);
+  if (config.CLUSTER !== 'on' && !isNode(config)) {
+    throw new CommandError(
+      `the service on ${config.DATA_DIR} runs as one process: a node of a cluster has CLUSTER=on`,
+    );
+  }
+  return administer<T>(options, verb, args);
 }
 
 function print(status: Status): void {

@@ -14,7 +14,7 @@ const publicKey = mlDsaPublicKey(SEED);
 const { origin } = new Forge();
 const vkey = [formatVkey(native, origin, ML_DSA_KEY, publicKey), forgeVkey(origin)];
 
-/** A note of a log with the line of its ML-DSA-44 key, over this text instead of its own if given. */
+/** Adds a line of the ML-DSA-44 key to a note. The line signs the text of the note, or `text`. */
 function signedTwice(note: string, text = note.slice(0, note.indexOf('\n\n') + 1)): string {
   const signature = signMlDsa(SEED, mlDsaMessage(origin, text, 0));
   return note + mlDsaLine(native, origin, publicKey, 0, signature);
