@@ -46,9 +46,7 @@ export function clusterVerbs(node: AdministeredNode): AdminVerbs {
     },
     'cluster heal': async ({ accept_loss }) => {
       const { database, copies } = node;
-      // A node may lead when the rounds are there, and needs the keys then.
-      await node.giveKeysBack();
-      const healed = await giveBack(database, copies);
+      const healed = await giveBack(database, copies, () => node.giveKeysBack());
       const { address } = node.state();
       const given_up = accept_loss === true ? await giveUp(database, address) : [];
       node.healed();

@@ -1,28 +1,29 @@
 // Rounds that a node has applied and the database lacks: an asynchronous standby was promoted, or an older state restored.
-// No node leads until one that has them gives them back.
+// The node reports them to the database, and no node leads until they were given back or given up. A node whose history
+// has forked can give nothing back, and withdraws its report.
 
 import { LogError } from '../../log/index.ts';
-import type { ClusterDatabase, LostRound, Replica } from '../../log/index.ts';
+import type { ClusterDatabase, LostRound, LostRounds } from '../../log/index.ts';
 import { AdminError } from '../tenants/tenants.ts';
+import { compare, forkedMessage } from './comparison.ts';
 import type { Copies } from './copies.ts';
 
 /**
- * The error of a leader whose committed rounds the database lacks; null if it has them, or does not answer. The positions
- * are read first, so rounds in flight are not missed.
+ * Why a leader must not go on: the database lacks rounds that it has committed, or that another node has reported. Null
+ * if it lacks none, or does not answer.
  */
-export async function lostRound(
-  database: ClusterDatabase,
-  copies: Copies,
-): Promise<LogError | null> {
-  const positions = copies.positions();
-  const states = await database.states(positions).catch(() => null);
-  for (const [stream, { last, differs }] of states ?? []) {
-    const seq = positions.get(stream)?.seq ?? 0;
-    if (seq <= last && differs !== true) continue;
-    const message = `the database lacks round ${String(seq)} of ${stream}, which was committed`;
+export async function lossOf(database: ClusterDatabase, copies: Copies): Promise<LogError | null> {
+  const compared = await compare(database, copies).catch(() => null);
+  if (compared === null) return null;
+  const { forked, ahead } = compared;
+  if (forked !== null) return new LogError('rounds_lost', forkedMessage(forked));
+  const [own] = ahead;
+  if (own !== undefined) {
+    const message = `the database lacks round ${String(own.seq)} of ${own.stream}, which was committed`;
     return new LogError('rounds_lost', message);
   }
-  return null;
+  const reported = await reportedLoss(database).catch(() => null);
+  return reported === null ? null : new LogError('log_unavailable', reported);
 }
 
 /** Writes the last rounds of this node to the database. No node leads while the database lacks one of them. */
@@ -47,29 +48,32 @@ export async function reportedLoss(database: ClusterDatabase): Promise<string | 
 }
 
 /**
- * Gives rounds that the database has lost back to it, all or none. Returns their number by stream.
+ * Gives rounds that the database has lost back to it, all or none: the rows of the gateway's database follow from entries
+ * of the logs. Returns their number by stream.
  *
- * @throws AdminError if the copies do not have all of them; LogError `store_corrupt` if they do not continue the rounds
- *   of the database
+ * @param giveKeysBack gives back key files that the database has lost
+ * @throws AdminError if the copies do not have all of the rounds; LogError `store_corrupt` if they do not continue the
+ *   rounds of the database
  */
 export async function giveBack(
   database: ClusterDatabase,
   copies: Copies,
+  giveKeysBack: () => Promise<void>,
 ): Promise<Readonly<Record<string, number>>> {
-  const states = await database.states(copies.positions());
-  const missing = new Map<string, NonNullable<Awaited<ReturnType<Replica['kept']>>>>();
-  for (const replica of copies.all()) {
-    const { stream } = replica;
-    const last = states.get(stream)?.last ?? 0;
-    if (replica.position.seq <= last) continue;
-    const kept = await replica.kept(last);
-    if (kept === null) {
+  const { forked, ahead } = await compare(database, copies);
+  if (forked !== null) throw new LogError('store_corrupt', forkedMessage(forked));
+  const missing = new Map<string, LostRounds>();
+  for (const { stream, last, common } of ahead) {
+    const rounds = common === null ? null : await copies.of(stream).kept(last);
+    if (common === null || rounds === null) {
       throw new AdminError(
         `this node does not have all of the rounds of ${stream} after ${String(last)}: nothing was changed`,
       );
     }
-    missing.set(stream, kept);
+    missing.set(stream, { before: common, rounds });
   }
+  // A node may lead when the rounds are there, and needs the keys then.
+  await giveKeysBack();
   if (missing.size > 0) await database.heal(missing);
   return Object.fromEntries([...missing].map(([stream, { rounds }]) => [stream, rounds.length]));
 }

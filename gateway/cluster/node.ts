@@ -7,7 +7,8 @@
 //   - while any node has applied rounds that the database lacks, itself included: the database has lost commits;
 //   - in the seconds after its connection to the database failed, in which the database may have been replaced: other
 //     nodes first get the time to report such rounds.
-// A node whose copy differs from the database at the same round serves nothing: one of the two histories is a fork.
+// A node whose copy has another round than the database at some number serves nothing: one of the two histories is a fork.
+// Its lost rounds have been replaced by others, so it does not keep other nodes from leading.
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -38,11 +39,12 @@ import { AdminError } from '../tenants/tenants.ts';
 import type { IssuedKey } from '../tenants/tenants.ts';
 import { clusterVerbs } from './administration.ts';
 import type { Applied, ClusterView, Membership } from './cluster.ts';
+import { compare, forkedMessage, lostMessage } from './comparison.ts';
 import { Copies } from './copies.ts';
 import { clusterIn, GATEWAY_STREAM, joinCluster, logsOf, streamsOf } from './joining.ts';
 import type { ClusterIdentity } from './joining.ts';
 import { KeyFolder } from './key-folder.ts';
-import { lostRound, reportAll, reportedLoss } from './lost-rounds.ts';
+import { lossOf, reportAll, reportedLoss } from './lost-rounds.ts';
 import { succeedInCluster } from './succession.ts';
 import { answerNotReady, finalError, Waiting } from './waiting.ts';
 
@@ -241,7 +243,7 @@ class Node {
       this.#current_ms = performance.now();
       this.#copies.takeSnapshots();
       // A write would fail as well, but a leader without writes would go on leading.
-      const lost = await lostRound(this.#database, this.#copies);
+      const lost = await lossOf(this.#database, this.#copies);
       if (lost !== null) this.#depose(lost);
       return POLL_MS;
     }
@@ -251,6 +253,10 @@ class Node {
       leadership = this.#leadership = await this.#database.leadership();
       if (!(await this.#compare())) return POLL_MS;
       await this.#copies.pull(this.#serving !== null, () => this.#stopping);
+      this.#refusal = null;
+      if (this.#withheld !== null && (leadership?.left_ms ?? 0) > 0) {
+        this.#withheld = await reportedLoss(this.#database); // another node may lead since
+      }
       this.#current_ms = performance.now();
     } catch (error) {
       if (isLogError(error) && error.code !== 'log_unavailable') await this.#broken(error);
@@ -263,37 +269,26 @@ class Node {
     }
     const free = leadership === null || leadership.left_ms <= 0;
     if (free && performance.now() >= this.#abstain_ms) await this.#tryToLead();
-    if (this.#serving === null && this.#refusal === null) await this.#openAs(false);
+    if (this.#serving === null) await this.#openAs(false);
     const left = this.#leadership?.left_ms ?? 0;
     return free ? RETRY_MS : Math.min(POLL_MS, Math.max(0, left) + 5);
   }
 
   /** Compares the copies with the database. False if this node must not go on. */
   async #compare(): Promise<boolean> {
-    const positions = this.#copies.positions();
-    const states = await this.#database.states(positions);
-    const ahead: string[] = [];
-    for (const [stream, { last, differs }] of states) {
-      const { seq } = this.#copies.of(stream).position;
-      if (differs === true) {
-        await this.#refuse(
-          `round ${String(seq)} of ${stream} in the database is not the one that this node has applied: the history ` +
-            'has forked. This node serves nothing. Keep a copy of its data folder, find out which history has the ' +
-            'receipts that were given out, and start it on an empty folder only then',
-        );
-        return false;
-      }
-      if (seq > last) {
-        ahead.push(`${stream} (${String(last)} of ${String(seq)} rounds)`);
-        await this.#database.reportSeen(stream, this.#sources.config.ADVERTISE, seq);
-      }
+    const { ADVERTISE } = this.#sources.config;
+    const { forked, ahead } = await compare(this.#database, this.#copies);
+    if (forked !== null) {
+      // First: the operator may replace the folder as soon as the node says that its history has forked.
+      const withdrawn = this.#database.withdrawSeen(ADVERTISE);
+      await withdrawn.finally(() => this.#refuse(forkedMessage(forked)));
+      return false;
     }
-    if (ahead.length === 0) {
-      if (this.#refusal !== null) this.#refusal = null;
-      return true;
-    }
+    if (ahead.length === 0) return true;
+    this.#refusal = null;
+    for (const { stream, seq } of ahead) await this.#database.reportSeen(stream, ADVERTISE, seq);
     this.#keys.databaseLost();
-    const lost = `the database has lost commits of ${ahead.join(', ')}: "actlog cluster heal" on this node gives them back`;
+    const lost = lostMessage(ahead);
     if (this.#withheld !== lost) this.#options.logger.error(lost);
     this.#withheld = lost;
     this.#leadership = null;
@@ -309,7 +304,8 @@ class Node {
       await this.#learnLogs();
       await this.#copies.pull(this.#serving !== null, () => this.#stopping);
       if (this.#database.postgres.sinceFailure_ms < RECENT_MS) await sleep(QUIET_MS);
-      const why = (await this.#compare()) ? await reportedLoss(this.#database) : this.#withheld;
+      const fit = await this.#compare();
+      const why = fit ? await reportedLoss(this.#database) : (this.#refusal ?? this.#withheld);
       if (why !== null) {
         if (this.#withheld !== why) logger.error(why);
         this.#withheld = why;
@@ -398,7 +394,7 @@ class Node {
   // The gateway
 
   async #openAs(leads: boolean): Promise<void> {
-    if (this.#stopping) return;
+    if (this.#stopping || this.#refusal !== null) return;
     const rows = new SharedRows(this.#copies.of(GATEWAY_STREAM));
     if (!leads && !rows.has(OPENED)) return;
     if (leads) this.#copies.lead(this.#database.lease.epoch ?? '0');

@@ -42,6 +42,12 @@ export interface LostRound {
   readonly seq: number;
 }
 
+/** Rounds of a stream that the database lacks, and the position that they follow. */
+export interface LostRounds {
+  readonly before: StreamPosition;
+  readonly rounds: readonly CommittedRound[];
+}
+
 /** A committed round. */
 export interface CommittedRound extends StreamPosition {
   readonly epoch: string;
@@ -74,8 +80,11 @@ export interface Leadership {
 export interface StreamState {
   /** The number of the last round; the number of the newest snapshot if that is larger, 0 for an empty stream. */
   readonly last: number;
-  /** Whether the database has another history than the copy at the copy's position; null if it has no round there. */
-  readonly differs: boolean | null;
+  /**
+   * The newest round of the database that is not behind the position of the copy, or the position before the first round
+   * of an empty stream; null if the rounds up to the position of the copy were trimmed.
+   */
+  readonly common: StreamPosition | null;
 }
 
 /** Channel of NOTIFY; a notification means that some stream or the lease has changed. */
@@ -91,11 +100,13 @@ const INSERT = `
 
 const STATE = `
   SELECT s.name, greatest(last.seq, (SELECT max(seq) FROM actlog_snapshot p WHERE p.stream = s.name)) AS last,
-    own.digest <> s.digest AS differs
-  FROM unnest($1::text[], $2::bigint[], $3::bytea[]) AS s(name, seq, digest)
+    common.seq, common.digest
+  FROM unnest($1::text[], $2::bigint[]) AS s(name, seq)
   LEFT JOIN LATERAL (
     SELECT seq FROM actlog_round r WHERE r.stream = s.name ORDER BY seq DESC LIMIT 1) last ON true
-  LEFT JOIN actlog_round own ON own.stream = s.name AND own.seq = s.seq`;
+  LEFT JOIN LATERAL (
+    SELECT seq, digest FROM actlog_round r WHERE r.stream = s.name AND r.seq <= s.seq
+    ORDER BY seq DESC LIMIT 1) common ON true`;
 
 /** Names of the tables that hold data of the service, for `cluster status`. */
 const SIZES = `
@@ -144,21 +155,21 @@ export class ClusterDatabase {
     };
   }
 
-  /** Compares streams with the positions of a node's copies. */
+  /** The state of streams, for a comparison with the positions of a node's copies. */
   async states(
     positions: ReadonlyMap<string, StreamPosition>,
   ): Promise<ReadonlyMap<string, StreamState>> {
-    const all = [...positions.values()];
-    const rows = await this.postgres.once(STATE, [
-      [...positions.keys()],
-      all.map(({ seq }) => seq),
-      all.map(({ digest }) => Buffer.from(digest)),
-    ]);
+    const seqs = [...positions.values()].map(({ seq }) => seq);
+    const rows = await this.postgres.once(STATE, [[...positions.keys()], seqs]);
     return new Map(
-      rows.map(({ name, last, differs }) => [
-        name as string,
-        { last: Number(last ?? 0), differs: differs as boolean | null },
-      ]),
+      rows.map((row) => {
+        const [name, last] = [row['name'] as string, Number(row['last'] ?? 0)];
+        let common = last === 0 ? startOf(name) : null;
+        if (row['seq'] !== null) {
+          common = { seq: Number(row['seq']), digest: row['digest'] as Buffer };
+        }
+        return [name, { last, common }];
+      }),
     );
   }
 
@@ -298,12 +309,10 @@ export class ClusterDatabase {
    * Inserts rounds that the database has lost, all or none of them. The first round of each stream must follow the last
    * one in the database.
    *
-   * @param missing for each stream the position that the rounds follow, and the rounds
+   * @param missing the rounds by stream
    * @throws LogError `store_corrupt` when they do not continue the sequence
    */
-  async heal(
-    missing: ReadonlyMap<string, { before: StreamPosition; rounds: readonly CommittedRound[] }>,
-  ): Promise<void> {
+  async heal(missing: ReadonlyMap<string, LostRounds>): Promise<void> {
     await this.postgres.transaction(async (client) => {
       // No node commits while the row of the lease is locked.
       await client.query('SELECT 1 FROM actlog_lease FOR UPDATE');

@@ -18,7 +18,7 @@
 // Loads pg only when a database is opened. Server only.
 
 export { ClusterDatabase } from './database.ts';
-export type { Leadership, LostRound, StreamPosition, StreamState } from './database.ts';
+export type { Leadership, LostRound, LostRounds, StreamPosition, StreamState } from './database.ts';
 export { Replica } from './replica.ts';
 export type { Follow } from './replica.ts';
 export { loadSnapshot, snapshotBytes, writeSnapshot } from './snapshots.ts';

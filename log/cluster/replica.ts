@@ -11,6 +11,7 @@
 
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { equal } from '../encoding/bytes.ts';
 import { isLogError, LogError } from '../errors.ts';
 import { after, startOf } from './database.ts';
 import type { ClusterDatabase, CommittedRound, StreamPosition } from './database.ts';
@@ -202,27 +203,31 @@ export class Replica {
     this.#position = position;
   }
 
-  /** The kept rounds after a position, and the position that they follow; null if they are not kept any more. */
-  async kept(
-    from: number,
-  ): Promise<{ before: StreamPosition; rounds: readonly CommittedRound[] } | null> {
+  /**
+   * Whether the rounds of the copy up to a position, at its own or before it, are those of this position. Null if the copy
+   * does not keep the round after it.
+   */
+  continues(position: StreamPosition): boolean | null {
+    const { seq, digest } = this.#position;
+    if (position.seq === seq) return equal(position.digest, digest);
+    const key = roundKey(position.seq + 1);
+    const value = this.#local.get(key);
+    if (value === undefined) return null;
+    const next = keptRound(key, value);
+    return equal(after(position, next.batch).digest, next.digest);
+  }
+
+  /** The rounds after a number; null if they are not all kept any more. */
+  async kept(from: number): Promise<readonly CommittedRound[] | null> {
     const rounds: CommittedRound[] = [];
     const range = { gte: roundKey(from + 1), lt: roundKey(this.#position.seq + 1) };
     for await (const [key, value] of this.#local.scan(range)) rounds.push(keptRound(key, value));
-    if (rounds.length !== this.#position.seq - from) return null;
-    const before = from === 0 ? startOf(this.stream) : this.#keptPosition(from);
-    return before === null ? null : { before, rounds };
+    return rounds.length === this.#position.seq - from ? rounds : null;
   }
 
   async close(): Promise<void> {
     await this.stopLeading();
     await this.#local.close();
-  }
-
-  #keptPosition(seq: number): StreamPosition | null {
-    const key = roundKey(seq);
-    const value = this.#local.get(key);
-    return value === undefined ? null : keptRound(key, value);
   }
 
   /**

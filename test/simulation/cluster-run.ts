@@ -407,10 +407,6 @@ export class ClusterRun extends ClusterClients {
     if (this.history.lost.length > 0) {
       await world.until(() => this.#settledRoles, RECOVERY_MS);
       await this.#giveBack();
-      // No node leads while one has reported rounds that none has any more.
-      if (this.torn && !(await world.until(() => this.#led, RECOVERY_MS))) {
-        await this.#giveBack(true);
-      }
     }
     await this.#recover();
     await checkEnd(this);
@@ -432,11 +428,23 @@ export class ClusterRun extends ClusterClients {
     return this.#settledRoles && this.nodes.filter(({ leads }) => leads).length === 1;
   }
 
+  /**
+   * Waits until one node leads and all have a role. None leads while one has reported rounds that no node has any more:
+   * then the operator gives them up.
+   */
+  async #leads(): Promise<boolean> {
+    const { world } = this;
+    if (await world.until(() => this.#led, RECOVERY_MS)) return true;
+    if (!this.torn) return false;
+    await this.#giveBack(true);
+    return world.until(() => this.#led, RECOVERY_MS);
+  }
+
   /** Waits until one node leads and all have a role; a node whose history has forked gets a new folder. */
   async #recover(): Promise<void> {
     const { world } = this;
     for (;;) {
-      if (!(await world.until(() => this.#led, RECOVERY_MS))) {
+      if (!(await this.#leads())) {
         const roles = this.nodes.map(
           ({ name, gateway }) =>
             `${name} ${gateway === null ? 'no role' : gateway.leads ? 'leads' : 'follows'}`,

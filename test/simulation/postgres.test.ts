@@ -39,7 +39,6 @@ const VALUES = {
   prefix: (random) => random.pick(['file/', 'disclosure/', 'x']),
   streams: () => ['gateway', 'live-1', 'none'],
   seqs: (random) => [random.int(7), random.int(7), 0],
-  digests: (random) => [0, 0, 0].map(() => Buffer.from([random.int(3)])),
 } as const satisfies Record<string, (random: Random) => unknown>;
 
 type Parameters = readonly (keyof typeof VALUES)[];
@@ -54,7 +53,7 @@ const PARAMETERS: readonly (readonly [beginning: string, parameters: Parameters]
   ['SELECT digest FROM actlog_round', ['stream', 'seq']],
   ['SELECT seq, epoch, digest, batch FROM actlog_round', ['stream', 'from', 'limit']],
   ['SELECT seq, digest FROM actlog_round', ['stream']],
-  ['SELECT s.name, greatest', ['streams', 'seqs', 'digests']],
+  ['SELECT s.name, greatest', ['streams', 'seqs']],
   ['INSERT INTO actlog_round', ['stream', 'seq', 'epoch', 'bytes', 'bytes']],
   ['INSERT INTO actlog_seen', ['stream', 'address', 'seq']],
   ['DELETE FROM actlog_seen', ['address']],

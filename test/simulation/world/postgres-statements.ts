@@ -327,19 +327,22 @@ const STATEMENTS: readonly (readonly [sql: string, name: string | null, run: Sta
     ],
     [
       `SELECT s.name, greatest(last.seq, (SELECT max(seq) FROM actlog_snapshot p WHERE p.stream = s.name)) AS last,
-       own.digest <> s.digest AS differs
-     FROM unnest($1::text[], $2::bigint[], $3::bytea[]) AS s(name, seq, digest)
+       common.seq, common.digest
+     FROM unnest($1::text[], $2::bigint[]) AS s(name, seq)
      LEFT JOIN LATERAL (
        SELECT seq FROM actlog_round r WHERE r.stream = s.name ORDER BY seq DESC LIMIT 1) last ON true
-     LEFT JOIN actlog_round own ON own.stream = s.name AND own.seq = s.seq`,
+     LEFT JOIN LATERAL (
+       SELECT seq, digest FROM actlog_round r WHERE r.stream = s.name AND r.seq <= s.seq
+       ORDER BY seq DESC LIMIT 1) common ON true`,
       null,
-      (tables, [names, seqs, digests]) => ({
+      (tables, [names, seqs]) => ({
         rows: list(names).map((name, at) => {
           const stream = text(name);
-          const own = tables.of(stream).get(Number(list(seqs)[at]));
-          const differs = own === undefined ? null : !own.digest.equals(bytes(list(digests)[at]));
+          const own = Number(list(seqs)[at]);
+          const seq = max([...tables.of(stream).keys()].filter((one) => one <= own));
+          const digest = tables.of(stream).get(seq ?? 0)?.digest ?? null;
           const last = max([tables.last(stream), tables.snapshot(stream)]);
-          return { name: stream, last: big(last), differs };
+          return { name: stream, last: big(last), seq: big(seq), digest };
         }),
       }),
     ],
