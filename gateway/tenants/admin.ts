@@ -1,9 +1,8 @@
 // The administrative verbs: API keys, tenants, keys of the logs, webhooks, backup, clock. gateway/API.md §2.2, §3.1.
 // A running server performs them through its socket (admin-socket.ts); otherwise the command line does (admin-call.ts).
 
-import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { LOG_KINDS } from '../../log/index.ts';
+import { LOG_KINDS, makeFolder } from '../../log/index.ts';
 import type { Kind, Log } from '../../log/index.ts';
 import { ROLES } from '../../plugins/contract/index.ts';
 import type { Json } from '../../plugins/contract/index.ts';
@@ -105,7 +104,7 @@ export function adminVerbs(
       const sizes: Record<string, number> = {};
       for (const one of [...gateway.served.live, ...gateway.served.sandbox]) {
         const target = join(folder, one.kind, String(one.number));
-        await mkdir(target, { recursive: true, mode: 0o700 });
+        await makeFolder(target, 0o700);
         sizes[one.origin] = (await one.operator.backup(target)).size;
       }
       await store.copyTo(join(folder, 'gateway'));

@@ -5,8 +5,9 @@
 // reader of the folder takes for a file of its own. Server only.
 
 import { randomBytes } from 'node:crypto';
+import { constants } from 'node:fs';
 import type { Stats } from 'node:fs';
-import { link, lstat, mkdir, open, readdir, rename, unlink } from 'node:fs/promises';
+import { access, link, lstat, mkdir, open, readdir, rename, stat, unlink } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 
@@ -109,13 +110,27 @@ export async function removeLeftovers(
   }
 }
 
-/** Makes a folder and its missing parents. Their names are on disk when the promise resolves. */
+/**
+ * Makes a folder and its missing parents, unless they exist. Their names are on disk when the promise resolves: also
+ * that of a folder that exists, because a process that was killed may have made it and not synced its parent. A folder
+ * is made only after the name of its parent is on disk, so the parents of one that exists need no sync.
+ */
 export async function makeFolder(path: string, mode?: number): Promise<void> {
-  const first = await mkdir(path, { recursive: true, ...(mode === undefined ? {} : { mode }) });
-  if (first === undefined) return;
-  const top = dirname(resolve(first));
-  for (let made = resolve(path); made !== top; made = dirname(made))
-    await syncFolder(dirname(made));
+  const folder = resolve(path);
+  const parent = dirname(folder);
+  const there = (await ifThere(stat(folder))) !== null;
+  if (!there) await makeFolder(parent, mode);
+  // If the path is a file, this fails with EEXIST.
+  await mkdir(folder, { recursive: true, ...(mode === undefined ? {} : { mode }) });
+  if (!there || (await takesFolders(parent))) await syncFolder(parent);
+}
+
+/** Whether this user can make folders in a folder, and sync it. If not, another user has made those in it. */
+async function takesFolders(path: string): Promise<boolean> {
+  return access(path, constants.R_OK | constants.W_OK).then(
+    () => true,
+    () => false,
+  );
 }
 
 /** Syncs a folder: files that were made, renamed or deleted in it before are durably so when the promise resolves. */

@@ -48,8 +48,8 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     'the parents of a new folder are not synced',
     'store/durable-file.ts',
-    '    await syncFolder(dirname(made));\n}',
-    '    await Promise.resolve();\n}',
+    'if (!there || (await takesFolders(parent))) await syncFolder(parent);',
+    '',
   ),
   mutant(
     'the register does not sync its folder',

@@ -2,9 +2,20 @@
 
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { mkdtemp, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
+import {
+  mkdir,
+  mkdtemp,
+  open,
+  readdir,
+  readFile,
+  rm,
+  stat,
+  utimes,
+  writeFile,
+} from 'node:fs/promises';
+import type { FileHandle } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { generateKey, readKeyFile } from '../../../log/crypto/keys.ts';
 import {
@@ -111,4 +122,39 @@ describe('durable files', () => {
     assert.equal((await stat(deep)).mode & 0o777, 0o700);
     await writeDurableFile(join(deep, 'x'), '');
   });
+
+  it('can be written to a folder that a killed process made without a sync of its parent', async () => {
+    const [one, two] = [join(folder, 'one'), join(folder, 'one', 'two')];
+    await mkdir(one);
+    assert.deepEqual(await syncedBy(() => makeFolder(two)), await inodes([folder, one]));
+    assert.deepEqual(await syncedBy(() => makeFolder(two)), await inodes([one]));
+    const deep = join(folder, 'a', 'b');
+    const made = await syncedBy(() => makeFolder(deep));
+    assert.deepEqual(made, await inodes([dirname(folder), folder, dirname(deep)]));
+    await writeFile(join(folder, 'file'), '');
+    await assert.rejects(makeFolder(join(folder, 'file')), { code: 'EEXIST' });
+  });
 });
+
+/** The inodes of the files and folders that an act syncs, in order. */
+async function syncedBy(act: () => Promise<void>): Promise<number[]> {
+  const any = await open(tmpdir(), 'r');
+  await any.close();
+  const handles = Object.getPrototypeOf(any) as FileHandle;
+  const sync = Object.getOwnPropertyDescriptor(handles, 'sync') ?? {};
+  const synced: number[] = [];
+  const recording = async function (this: FileHandle): Promise<void> {
+    synced.push((await this.stat()).ino);
+    await this.datasync();
+  };
+  Object.defineProperty(handles, 'sync', { ...sync, value: recording });
+  try {
+    await act();
+  } finally {
+    Object.defineProperty(handles, 'sync', sync);
+  }
+  return synced;
+}
+
+const inodes = async (paths: readonly string[]): Promise<number[]> =>
+  Promise.all(paths.map(async (path) => (await stat(path)).ino));
