@@ -7,8 +7,8 @@ import { openRegister } from '../../log/index.ts';
 import type { Json } from '../../plugins/contract/index.ts';
 import { registerPlace } from '../config.ts';
 import type { ConfigSources } from '../config.ts';
-import type { AdminArgs, AdminVerbs } from './admin.ts';
-import { askServer } from './admin-socket.ts';
+import type { AdminArgs } from './admin.ts';
+import { askServer, performVerb } from './admin-socket.ts';
 import { acceptEmptyStore, openGatewayStore } from './store.ts';
 import { AdminError, Tenants } from './tenants.ts';
 
@@ -43,7 +43,7 @@ export async function adminCall(
       // Without tenants, only the logs show whether the folder is new or lost its tenants.
       if (store.tenants.size > 0) {
         const verbs = keyVerbs(await Tenants.load(store, Date.now));
-        if (Object.hasOwn(verbs, verb)) return await run(verbs, verb, args);
+        if (Object.hasOwn(verbs, verb)) return (await performVerb(verbs, verb, args)) as Json;
       }
     } finally {
       await store.close();
@@ -56,14 +56,8 @@ export async function adminCall(
   try {
     const own = adminVerbs(opened.gateway, opened.store);
     const verbs = { ...own, ...commandVerbs(opened.gateway, own) };
-    return await run(verbs, verb, args);
+    return (await performVerb(verbs, verb, args)) as Json;
   } finally {
     await opened.close();
   }
-}
-
-async function run(verbs: AdminVerbs, verb: string, args: AdminArgs): Promise<Json> {
-  const perform = verbs[verb];
-  if (perform === undefined) throw new AdminError(`there is no verb ${verb}`);
-  return (await perform(args)) as Json;
 }

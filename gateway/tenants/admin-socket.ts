@@ -42,7 +42,7 @@ export async function serveAdmin(
     socket.on('close', () => open.delete(socket));
     socket.on('error', () => socket.destroy());
     readLine(socket).then(
-      async (line) => socket.end(`${JSON.stringify(await perform(verbs, line))}\n`),
+      async (line) => socket.end(`${JSON.stringify(await answer(verbs, line))}\n`),
       () => socket.destroy(),
     );
   });
@@ -99,8 +99,20 @@ async function checkShared(data: string, path: string): Promise<void> {
   throw new AdminError(`${folder} is not a folder of this user: remove it, or shorten DATA_DIR`);
 }
 
-/** Runs one verb of an open gateway. An expected error is returned as a message; any other exception is a defect. */
-async function perform(
+/** Performs one of the verbs. Throws `AdminError` if there is none of that name. */
+export async function performVerb(
+  verbs: AdminVerbs,
+  verb: Json | undefined,
+  args: AdminArgs,
+): Promise<unknown> {
+  const known = typeof verb === 'string' && Object.hasOwn(verbs, verb);
+  const perform = known ? verbs[verb] : undefined;
+  if (perform === undefined) throw new AdminError(`there is no verb ${JSON.stringify(verb)}`);
+  return perform(args);
+}
+
+/** Answers one request. An expected error is returned as a message; any other exception is a defect. */
+async function answer(
   verbs: AdminVerbs,
   line: string,
 ): Promise<{ result: unknown } | { error: string }> {
@@ -108,10 +120,7 @@ async function perform(
     const request = parseJson(line);
     if (!isJsonObject(request)) throw new AdminError('a request is an object');
     const { verb, args } = request;
-    const known = typeof verb === 'string' && Object.hasOwn(verbs, verb);
-    const perform = known ? verbs[verb] : undefined;
-    if (perform === undefined) throw new AdminError(`there is no verb ${JSON.stringify(verb)}`);
-    return { result: await perform((args ?? {}) as AdminArgs) };
+    return { result: await performVerb(verbs, verb, (args ?? {}) as AdminArgs) };
   } catch (error) {
     if (isAdminError(error) || isLogError(error)) return { error: error.message };
     return { error: `the server failed: ${error instanceof Error ? error.message : 'unknown'}` };
