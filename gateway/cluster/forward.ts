@@ -2,8 +2,8 @@
 //
 // Every method but GET and HEAD is forwarded, and a GET whose handler turns out to write, or to need a checkpoint that
 // the leader must publish first. The leader authenticates the caller, applies the rate limits and answers; the node
-// passes the answer on when it has applied the rounds that the answer rests on, so that a client reads its own writes
-// at the node that it wrote to. A request between nodes has the address of the client and a MAC under a key of the
+// passes the answer on, or the end of one that is streamed, when it has applied the rounds that the answer rests on, so
+// that a client reads its own writes at the node that it wrote to. A request between nodes has the address of the client and a MAC under a key of the
 // cluster (RFC 2104), so that no other client can set that address. It is never forwarded twice. If the leader cannot
 // be reached or the lease changes, the answer is 503 with Retry-After: 1; a repeat with the same Idempotency-Key learns
 // whether the write was committed.
@@ -12,6 +12,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 import { Agent, request as requestHttp } from 'node:http';
 import type { ClientRequest, IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { Agent as SecureAgent, request as requestHttps } from 'node:https';
+import { Readable } from 'node:stream';
 import { isLogError } from '../../log/index.ts';
 import { ApiError } from '../../plugins/contract/index.ts';
 import type { Gateway } from '../gateway.ts';
@@ -51,7 +52,8 @@ export function forward({ cluster }: Gateway) {
       try {
         return await next();
       } finally {
-        ctx.set(APPLIED, JSON.stringify(cluster.applied()));
+        // The answers of a batch are written while they are sent: the node that forwarded it asks at their end.
+        if (!isStream(ctx.body)) ctx.set(APPLIED, JSON.stringify(cluster.applied()));
       }
     }
     // The node that forwarded it believed that this one leads.
@@ -65,6 +67,9 @@ export function forward({ cluster }: Gateway) {
     }
   };
 }
+
+const isStream = (body: unknown): boolean =>
+  typeof (body as { readonly pipe?: unknown } | null | undefined)?.pipe === 'function';
 
 const noLeader = (cause?: unknown): ApiError =>
   new ApiError(
@@ -91,7 +96,40 @@ async function pass(ctx: RequestContext, cluster: ClusterView): Promise<void> {
   }
   // The leader has answered without the rest of the body, which is not a next request.
   if (!ctx.req.complete) ctx.set('Connection', 'close');
-  ctx.body = answer;
+  // Without the header, the answer is a stream: the leader writes to its logs while it sends it.
+  const streamed = applied === undefined && ctx.status < 400;
+  ctx.body = streamed ? Readable.from(untilApplied(answer, ctx, cluster), BYTES) : answer;
+}
+
+const BYTES = { objectMode: false };
+
+/** How long the leader may take to say what it has applied. */
+const APPLIED_MS = 3000;
+
+/**
+ * The answer of the leader, which ends when this node has applied what the leader had applied at the end of its answer. A
+ * leader that does not say what it has applied delays the end, and nothing else.
+ */
+async function* untilApplied(
+  answer: IncomingMessage,
+  ctx: RequestContext,
+  cluster: ClusterView,
+): AsyncGenerator<Buffer> {
+  yield* answer as AsyncIterable<Buffer>;
+  const applied = await appliedByLeader(ctx, cluster).catch(() => null);
+  if (applied !== null) await cluster.reached(JSON.parse(applied) as Applied);
+}
+
+/** What the leader has applied, as `actlog-applied` of a request to it that does nothing. */
+async function appliedByLeader(ctx: RequestContext, cluster: ClusterView): Promise<string | null> {
+  const leader = cluster.leader();
+  if (leader === null) return null;
+  const head = { method: 'GET', url: '/livez' };
+  const { headers } = await fetch(leader.replace(/\/$/, '') + head.url, {
+    headers: mark(ctx, cluster, head),
+    signal: AbortSignal.timeout(APPLIED_MS),
+  });
+  return headers.get(APPLIED);
 }
 
 /** A body of this many bytes is sent without waiting: it fits into the buffers of a connection. */
@@ -124,7 +162,7 @@ function ask(
       agent: agents[secure ? 'https:' : 'http:'],
       method: req.method ?? 'GET',
       path: leader.pathname.replace(/\/$/, '') + (req.url ?? '/'),
-      headers: { ...endToEnd(req.headers), ...mark(ctx, cluster) },
+      headers: { ...endToEnd(req.headers), ...mark(ctx, cluster, req) },
       timeout: TIMEOUT_MS,
     });
     const looking = setInterval(() => {
@@ -159,17 +197,17 @@ function ask(
 const endToEnd = (headers: IncomingHttpHeaders): IncomingHttpHeaders =>
   Object.fromEntries(Object.entries(headers).filter(([name]) => !HOP_BY_HOP.has(name)));
 
-function mark(ctx: RequestContext, cluster: ClusterView): Record<string, string> {
+type Head = Pick<IncomingMessage, 'method' | 'url'>;
+
+function mark(ctx: RequestContext, cluster: ClusterView, head: Head): Record<string, string> {
   const client = clientAddress(ctx);
   const ms = String(Date.now());
-  const mac = macOf(cluster, ctx, ms, client).toString('base64url');
+  const mac = macOf(cluster, head, ms, client).toString('base64url');
   return { [FORWARDED]: [ms, client, mac].join(' ') };
 }
 
-const macOf = (cluster: ClusterView, { req }: RequestContext, ms: string, client: string): Buffer =>
-  createHmac('sha256', cluster.forward_key)
-    .update([req.method, req.url, ms, client].join('\n'))
-    .digest();
+const macOf = (cluster: ClusterView, { method, url }: Head, ms: string, client: string): Buffer =>
+  createHmac('sha256', cluster.forward_key).update([method, url, ms, client].join('\n')).digest();
 
 /**
  * The address of the client of a forwarded request; null for a request that no node forwarded.
@@ -180,7 +218,7 @@ function forwardedFrom(ctx: RequestContext, cluster: ClusterView): string | null
   const header = ctx.req.headers[FORWARDED];
   if (header === undefined) return null;
   const [ms = '', client = '', mac = ''] = String(header).split(' ');
-  const [given, right] = [Buffer.from(mac, 'base64url'), macOf(cluster, ctx, ms, client)];
+  const [given, right] = [Buffer.from(mac, 'base64url'), macOf(cluster, ctx.req, ms, client)];
   const fresh = Math.abs(Date.now() - Number(ms)) <= MAX_AGE_MS;
   if (given.length !== right.length || !timingSafeEqual(given, right) || !fresh) {
     throw new ApiError('parameter_invalid', 'this header is for nodes of a cluster', {

@@ -120,6 +120,18 @@ postgresSuite('a node that follows', (postgres) => {
     assert.ok(compared > asked.length / 2, `only ${String(compared)} answers were compared`);
   });
 
+  it('has the entries of a batch when its answer ends', async () => {
+    await caughtUp(follower, leader);
+    const size = follower.gateway.logs.live.size();
+    const bytes = Buffer.from(`${JSON.stringify({ message: 'x' })}\n`.repeat(20));
+    const asked = { key: leader.live, bytes, headers: { 'Content-Type': 'application/x-ndjson' } };
+    for (let sent = 1; sent <= 10; sent += 1) {
+      await follower.ask('POST', '/api/v1/classify/batch', asked);
+      const there = follower.gateway.logs.live.size();
+      assert.ok(there >= size + 20 * sent, `${String(there)} entries after batch ${String(sent)}`);
+    }
+  });
+
   it('leaves a lookup to the leader whose window a map head must close', async () => {
     const to_ms = leader.clock.wall() + 100;
     const chain = encodeURIComponent(JSON.stringify(['session', 'A'.repeat(43)]));
