@@ -140,14 +140,17 @@ const isLarge = ({ headers }: IncomingMessage): boolean =>
   headers['transfer-encoding'] !== undefined ||
   Number(headers['content-length'] ?? 0) > SMALL_BODY_BYTES;
 
+/** How long a large body waits for a leader that does not say whether it wants it, such as one behind an old proxy. */
+const CONTINUE_MS = 1000;
+
 /** How often a request that waits for the leader looks whether that node still leads. */
 const LOOK_MS = 250;
 
 /**
  * Sends the request to the leader, and resolves with the answer when its headers are there. Headers go ahead of the body,
- * and a large body waits until the leader wants it (RFC 9110 §10.1.1): the answer of a leader that refuses a body and
- * closes the connection would be lost while the body is sent. Gives up when that node does not lead any more: it may be
- * cut off and never answer.
+ * and a large body waits until the leader wants it, at most a second (RFC 9110 §10.1.1): the answer of a leader that
+ * refuses a body and closes the connection would be lost while the body is sent. Gives up when that node does not lead
+ * any more: it may be cut off and never answer.
  */
 function ask(
   ctx: RequestContext,
@@ -168,9 +171,14 @@ function ask(
     const looking = setInterval(() => {
       if (!leads()) upstream.destroy(new Error('the lease has changed'));
     }, LOOK_MS);
-    upstream.on('close', () => clearInterval(looking));
-    upstream.on('response', (answer) => {
+    let waiting: ReturnType<typeof setTimeout> | undefined;
+    const stopTimers = (): void => {
       clearInterval(looking);
+      clearTimeout(waiting);
+    };
+    upstream.on('close', stopTimers);
+    upstream.on('response', (answer) => {
+      stopTimers();
       resolve(answer);
     });
     upstream.on('error', (error) => reject(noLeader(error)));
@@ -182,10 +190,16 @@ function ask(
     const asked = expectsContinue(req);
     if (asked || isLarge(req)) {
       upstream.setHeader('Expect', '100-continue');
-      upstream.on('continue', () => {
+      let sent = false;
+      const send = (): void => {
+        if (sent) return;
+        sent = true;
+        clearTimeout(waiting);
         if (asked) res.writeContinue();
         req.pipe(upstream);
-      });
+      };
+      upstream.on('continue', send);
+      waiting = setTimeout(send, CONTINUE_MS);
     } else {
       req.pipe(upstream);
     }
