@@ -6,7 +6,8 @@
 // Checking and repairing the database of a log.
 export { fsck } from './operate/fsck/fsck.ts';
 export type { FsckResult } from './operate/fsck/fsck.ts';
-export { reindex } from './operate/reindex.ts';
+export { rebuildRows, reindex } from './operate/reindex.ts';
+export type { Reindexed, ReindexOptions } from './operate/reindex.ts';
 export { restore } from './operate/restore.ts';
 export { compareForAdoption, originIn } from './operate/adoption.ts';
 export type { Adopted, AskWitnesses } from './operate/adoption.ts';

@@ -61,13 +61,22 @@ export interface Joining {
   readonly logger: Logger;
 }
 
+/** The logs of a cluster by kind, oldest first, with the one that a succession begins. */
+export const allLogs = ({
+  logs,
+  opening,
+}: ClusterIdentity): readonly { readonly kind: Kind; readonly number: number }[] =>
+  LOG_KINDS.flatMap((kind) =>
+    [...logs[kind], ...(opening?.kind === kind ? [opening.number] : [])].map((number) => ({
+      kind,
+      number,
+    })),
+  );
+
 /** All streams of a cluster and the folder of a node's copy of each. */
 export function streamsOf(cluster: ClusterIdentity, data: string): ReadonlyMap<string, string> {
-  const { logs, opening } = cluster;
-  const ofLogs = LOG_KINDS.flatMap((kind) =>
-    [...logs[kind], ...(opening?.kind === kind ? [opening.number] : [])].map(
-      (n) => [registerName(kind, n), join(data, kind, String(n))] as const,
-    ),
+  const ofLogs = allLogs(cluster).map(
+    ({ kind, number }) => [registerName(kind, number), join(data, kind, String(number))] as const,
   );
   return new Map([[GATEWAY_STREAM, join(data, GATEWAY_COPY)], ...ofLogs]);
 }

@@ -15,10 +15,8 @@ import { entryKey, metaKey, PLUGIN_ROW, readRowKey, rowKey } from '../store/layo
 import { openStore, put, write, type Store, type Write } from '../store/store.ts';
 import type { EntryType, Link } from '../types.ts';
 
-/** Which database, and for which plugins. */
+/** For which plugins. */
 export interface ReindexOptions {
-  /** The log's folder, with `db/` in it. */
-  readonly folder: string;
   /** The entry types of the loaded plugins. The rows of other plugins are not changed. */
   readonly types: readonly EntryType[];
   readonly onProgress?: (done: number, size: number) => void;
@@ -35,20 +33,31 @@ export interface Reindexed {
 const BATCH = 1024;
 
 /**
- * Rebuilds the rows of the loaded plugins.
+ * Rebuilds the rows of the loaded plugins in the database of a log.
  *
+ * @param options.folder the log's folder, with `db/` in it
  * @throws LogError `not_found` if there is no database, `log_locked` while the log is open
  */
-export async function reindex(options: ReindexOptions): Promise<Reindexed> {
+export async function reindex(
+  options: ReindexOptions & { readonly folder: string },
+): Promise<Reindexed> {
   const store = await openStore(join(options.folder, 'db'), { existing: true });
   try {
-    return await rebuild(store, options);
+    return await rebuildRows(store, options);
   } finally {
     await store.close();
   }
 }
 
-async function rebuild(store: Store, { types, onProgress }: ReindexOptions): Promise<Reindexed> {
+/**
+ * Rebuilds the rows of the loaded plugins in a store that no log has open.
+ *
+ * @throws LogError of a write that fails
+ */
+export async function rebuildRows(
+  store: Store,
+  { types, onProgress }: ReindexOptions,
+): Promise<Reindexed> {
   const first = store.get(entryKey(0));
   if (first === undefined) return { size: 0, untouched: [] };
   const origin = readEntry(Buffer.from(first).toString()).statement['origin'] as string;

@@ -5,9 +5,10 @@ import { join } from 'node:path';
 import type { Command } from 'commander';
 import { isLogError, LOG_KINDS } from '../../log/index.ts';
 import { findRegister, isMarked, refusalOf, registerName } from '../../log/operate.ts';
-import type { FsckResult } from '../../log/operate.ts';
+import type { FsckResult, Reindexed, ReindexOptions } from '../../log/operate.ts';
 import {
   acting,
+  CommandError,
   type DataOptions,
   EXIT,
   logsOption,
@@ -18,7 +19,7 @@ import type { Config } from '../../gateway/config.ts';
 import { registerPlace } from '../../gateway/config.ts';
 import { broughtTypes } from '../brought-types.ts';
 import type { DatabaseReport } from '../databases.ts';
-import { dataLogs, isNode, refuseNode, threads, vkeyOf, type DataLog } from '../data-logs.ts';
+import { dataLogs, isNode, threads, vkeyOf, type DataLog } from '../data-logs.ts';
 import { progress } from '../progress.ts';
 
 interface FsckCommand extends DataOptions {
@@ -164,26 +165,47 @@ export function addReindex(program: Command): void {
     .description(
       'Deletes what plugins have derived from the entries (counts, usage, indexes) and derives it again. Use it after a ' +
         'plugin changed its rules, or after fsck reported plugin rows. After an interruption it starts over; until ' +
-        'it has finished the log does not open. Rows of plugins that are not loaded are kept.',
+        'it has finished the log does not open. Rows of plugins that are not loaded are kept. In a cluster, run it on ' +
+        'one node, with the settings of that node, while all nodes are stopped: the others get the rows from the database.',
     )
     .addOption(logsOption())
-    .action(
-      acting(EXIT.failed, async (options: DataOptions & { log: string }) => {
-        const { reindex } = await import('../../log/operate.ts');
-        const { config } = await settingsOf(options);
-        refuseNode(config);
-        const types = await broughtTypes(config);
-        // The next start makes the search index anew.
-        await rm(join(config.DATA_DIR, 'search'), { recursive: true, force: true });
-        for (const { kind, number, folder } of await dataLogs(config, options.log)) {
-          const name = `${kind}/${String(number)}`;
-          const bar = progress(name);
-          const { size, untouched } = await reindex({ folder, types, onProgress: bar.at });
-          bar.end();
-          console.log(`${name}: rebuilt from ${String(size)} entries`);
-          for (const plugin of untouched) console.log(`  left as it is: ${plugin}, not loaded`);
-        }
-        return EXIT.ok;
-      }),
+    .action(acting(EXIT.failed, runReindex));
+}
+
+async function runReindex(options: DataOptions & { log: string }): Promise<number> {
+  const { rebuildRows, reindex } = await import('../../log/operate.ts');
+  const { config } = await settingsOf(options);
+  const types = await broughtTypes(config);
+  // The next start makes the search index anew.
+  await rm(join(config.DATA_DIR, 'search'), { recursive: true, force: true });
+  if (!isNode(config)) {
+    for (const log of await dataLogs(config, options.log)) {
+      await rebuilt(log, (onProgress) => reindex({ folder: log.folder, types, onProgress }));
+    }
+    return EXIT.ok;
+  }
+  if (config.CLUSTER !== 'on') {
+    throw new CommandError(
+      `${config.DATA_DIR} is that of a node: set CLUSTER, DATABASE_URL and ADVERTISE as the node has them`,
     );
+  }
+  const { withStoppedCluster } = await import('../../gateway/cluster/stopped.ts');
+  await withStoppedCluster(config, async (logs) => {
+    for (const log of logs.filter(({ kind }) => options.log === 'both' || options.log === kind)) {
+      await rebuilt(log, (onProgress) => rebuildRows(log.store, { types, onProgress }));
+    }
+  });
+  return EXIT.ok;
+}
+
+async function rebuilt(
+  { kind, number }: Pick<DataLog, 'kind' | 'number'>,
+  rebuild: (onProgress: NonNullable<ReindexOptions['onProgress']>) => Promise<Reindexed>,
+): Promise<void> {
+  const name = `${kind}/${String(number)}`;
+  const bar = progress(name);
+  const { size, untouched } = await rebuild(bar.at);
+  bar.end();
+  console.log(`${name}: rebuilt from ${String(size)} entries`);
+  for (const plugin of untouched) console.log(`  left as it is: ${plugin}, not loaded`);
 }
