@@ -82,6 +82,14 @@ export class ClusterHistory {
     }
   }
 
+  /** Whether the copies of a node are at rounds that the database has, or has trimmed. */
+  contains(node: ClusterNode): boolean {
+    return Object.entries(COPIES).every(([stream, folder]) => {
+      const { seq, digest } = positionOf(node, folder) ?? { seq: 0, digest: '' };
+      return seq === 0 || this.#present.get(`${stream}/${String(seq)}`) === digest;
+    });
+  }
+
   /** The copies of a node are at rounds that were committed. */
   checkPositions(node: ClusterNode): void {
     for (const [stream, folder] of Object.entries(COPIES)) {

@@ -107,6 +107,24 @@ export const CLUSTER_MUTANTS: readonly Mutant[] = [
     'if (!leads && this.#keys.outdated) {',
   ),
   mutant(
+    'a node takes over keys before it has compared itself with the database',
+    'gateway/cluster/node.ts',
+    'if (leads || this.#keys.outdated) {',
+    'if (leads || rows !== null) {',
+  ),
+  mutant(
+    'keys that the database has lost are not given back',
+    'gateway/cluster/node.ts',
+    '    this.#keys.databaseLost();\n',
+    '',
+  ),
+  mutant(
+    'a copy that is ahead of the database is not compared with it',
+    'gateway/cluster/comparison.ts',
+    'copies.of(stream).continues(common) === false',
+    'copies.of(stream).continues(common) === false && common.seq === positions.get(stream)?.seq',
+  ),
+  mutant(
     'a secret is not sealed',
     'log/cluster/secrets.ts',
     'return Buffer.concat([nonce, cipher.getAuthTag(), hidden]);',

@@ -8,6 +8,12 @@ export type Who = number | 'leader' | 'follower';
 /** The moments of the statements at which a node is struck. */
 export type Moment = 'before' | 'after';
 
+/**
+ * What the leader has done just before the database ends, seen by no other node: it has made a key, or it has committed
+ * rounds and cannot reach the next database.
+ */
+export type Behind = 'new key' | 'commits alone';
+
 /** The statements at which a node can be struck. */
 export const STATEMENTS = [
   'commit a round',
@@ -59,7 +65,12 @@ export type ClusterStep = { readonly turns: number } & (
   | { readonly do: 'clock'; readonly who: Who | 'database'; readonly ms: number }
   | { readonly do: 'database restarts'; readonly ms: number }
   /** The standby takes over; an asynchronous one lacks the commits of the last `lag_ms`. */
-  | { readonly do: 'failover'; readonly ms: number; readonly lag_ms: number }
+  | {
+      readonly do: 'failover';
+      readonly ms: number;
+      readonly lag_ms: number;
+      readonly behind?: Behind | null;
+    }
   | { readonly do: 'heal' }
 );
 
@@ -220,7 +231,9 @@ function step(random: Random, name: ClusterStep['do'], lossy: boolean): ClusterS
       return { do: name, ms: random.between(10, random.pick([500, 5000])), turns };
     case 'failover': {
       const ms = random.between(10, random.pick([500, 4000]));
-      return { do: name, ms, lag_ms: lossy ? random.between(1, 1500) : 0, turns };
+      if (!lossy) return { do: name, ms, lag_ms: 0, turns };
+      const behind = random.pick([null, 'new key', 'commits alone'] as const);
+      return { do: name, ms, lag_ms: random.between(1, 1500), behind, turns };
     }
     default:
       return { do: name, turns };

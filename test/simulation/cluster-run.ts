@@ -9,12 +9,16 @@ import { useHost } from './cluster-gateway.ts';
 import type { ClusterHost, OpenGateway } from './cluster-gateway.ts';
 import { isMistake } from './cluster-node.ts';
 import type { ClusterNode } from './cluster-node.ts';
-import type { ClusterStep, Who } from './cluster-plan.ts';
+import type { Behind, ClusterStep, Who } from './cluster-plan.ts';
 import { describe, PATIENCE_MS } from './subject.ts';
 import { useNetwork } from './world/http.ts';
 import { useServer } from './world/postgres.ts';
 import { Broken, Process } from './world/world.ts';
 
+/** Virtual time for which a step waits until the cluster is well. */
+const LEADER_MS = 10_000;
+/** Virtual time in which a healthy leader makes a key, or commits. */
+const COMMIT_MS = 2000;
 /** Virtual time in which a healthy cluster must have a leader, and all nodes a role. */
 const RECOVERY_MS = 60_000;
 
@@ -144,7 +148,10 @@ export class ClusterRun extends ClusterClients {
         server.start();
         break;
       case 'failover':
+        if (typeof step.behind === 'string') await this.#alone(step.behind, step.lag_ms);
         await this.#failover(step.ms, step.lag_ms);
+        // Long enough for another node to lead.
+        if (step.behind === 'commits alone' && !this.abandoned) await world.pass(8000);
         break;
       case 'heal':
         await this.#giveBack();
@@ -270,6 +277,48 @@ export class ClusterRun extends ClusterClients {
         !node.files.faults.full &&
         this.server.link(node).state === 'well',
     );
+  }
+
+  /**
+   * In a cluster that is well, has the leader make a key, or commit rounds, that no other node sees before the database
+   * ends. Whatever was committed before is older than `lag_ms`.
+   */
+  async #alone(behind: Behind, lag_ms: number): Promise<void> {
+    const { world, history, server } = this;
+    this.#join();
+    for (const node of this.nodes) {
+      node.start();
+      await world.settle();
+    }
+    await world.until(() => this.#whole && this.leader !== null, LEADER_MS);
+    await world.pass(lag_ms);
+    const { leader } = this;
+    if (leader === null) return;
+    const others = this.nodes.filter((node) => node !== leader);
+    for (const node of others) this.#refuse(node);
+    const at = this.nodes.indexOf(leader);
+    if (behind === 'new key') {
+      const state = { over: false };
+      const over = (): void => {
+        state.over = true;
+      };
+      this.send(at, { do: 'rotate' }, over, over);
+      await world.until(() => state.over, COMMIT_MS);
+    } else {
+      for (let nth = world.random('database').between(1, 4); nth > 0; nth -= 1) {
+        this.append(at, this.notes([nth]));
+        const { commits } = history;
+        await world.until(() => history.commits > commits, COMMIT_MS);
+      }
+      this.#refuse(leader);
+    }
+    for (const node of others) server.link(node).set('well');
+  }
+
+  /** Connections between a node and the database are refused from now on. */
+  #refuse(node: ClusterNode): void {
+    this.server.link(node).set('refuse');
+    this.server.cut(node);
   }
 
   async #failover(ms: number, lag_ms: number): Promise<void> {
@@ -425,7 +474,12 @@ export class ClusterRun extends ClusterClients {
   }
 
   get #led(): boolean {
-    return this.#settledRoles && this.nodes.filter(({ leads }) => leads).length === 1;
+    return (
+      this.#settledRoles &&
+      this.nodes.filter(({ leads }) => leads).length === 1 &&
+      // A node whose history has forked may not have noticed it.
+      this.nodes.every((node) => node.forked !== null || this.history.contains(node))
+    );
   }
 
   /**
