@@ -54,14 +54,15 @@ export class KeyFolder {
 
   /**
    * Makes the folder the copy of what is shared, once the database has back what it lost. A file that was never shared has
-   * never been used, and is deleted.
+   * never been used, and is deleted. To be called after a comparison of the copies with the database, because one that
+   * has lost commits may lack files that are in use. Returns whether the folder has changed.
    */
-  take(): Promise<void> {
+  take(): Promise<boolean> {
     return this.#turns.run(async () => {
       // A change that comes while the files are read is taken the next time.
       this.outdated = false;
       try {
-        await this.#take();
+        return await this.#take();
       } catch (error) {
         this.outdated = true;
         throw error;
@@ -69,19 +70,24 @@ export class KeyFolder {
     });
   }
 
-  async #take(): Promise<void> {
+  async #take(): Promise<boolean> {
     await this.#giveBack();
     await makeFolder(this.folder, 0o700);
     const [here, shared] = [await this.#files(), await this.#shared()];
+    let changed = false;
     for (const [name, bytes] of shared) {
       const known = here.get(name);
       if (known !== undefined && equal(known, bytes)) continue;
       await writeDurableFile(join(this.folder, name), Buffer.from(bytes), { secret: true });
+      changed = true;
     }
     for (const name of here.keys()) {
-      if (!shared.has(name)) await rm(join(this.folder, name), { force: true });
+      if (shared.has(name)) continue;
+      await rm(join(this.folder, name), { force: true });
+      changed = true;
     }
     await syncFolder(this.folder);
+    return changed;
   }
 
   async #giveBack(): Promise<void> {

@@ -258,6 +258,8 @@ class Node {
         this.#withheld = await reportedLoss(this.#database); // another node may lead since
       }
       this.#current_ms = performance.now();
+      // Only here: a database that has lost commits may lack keys. Without the database, a node serves with those it had.
+      if (this.#keys.outdated && (await this.#keys.take())) this.#reopen = true;
     } catch (error) {
       if (isLogError(error) && error.code !== 'log_unavailable') await this.#broken(error);
       else if (this.#serving === null) await this.#openAs(false);
@@ -398,12 +400,7 @@ class Node {
     const rows = new SharedRows(this.#copies.of(GATEWAY_STREAM));
     if (!leads && !rows.has(OPENED)) return;
     if (leads) this.#copies.lead(this.#database.lease.epoch ?? '0');
-    if (leads || this.#keys.outdated) {
-      await this.#keys.take().catch((error: unknown) => {
-        // A follower serves without the database, with the keys that it had.
-        if (leads) throw error;
-      });
-    }
+    if (leads) await this.#keys.take();
     const told = rows.get(LOGS);
     if (!leads && told !== undefined && String(told) !== logsOf(this.#identity)) {
       // Without the database, a follower serves the logs that it knows.

@@ -304,6 +304,12 @@ export class ClusterRun extends ClusterClients {
       };
       this.send(at, { do: 'rotate' }, over, over);
       await world.until(() => state.over, COMMIT_MS);
+      // The database may end while the leader makes another one.
+      if (world.random('database').chance(0.5)) {
+        this.send(at, { do: 'rotate' });
+        for (let turns = world.random('database').int(40); turns > 0; turns -= 1)
+          await world.turn();
+      }
     } else {
       for (let nth = world.random('database').between(1, 4); nth > 0; nth -= 1) {
         this.append(at, this.notes([nth]));
