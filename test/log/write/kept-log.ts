@@ -5,6 +5,7 @@ import assert from 'node:assert/strict';
 import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
+import { setInterval } from 'node:timers/promises';
 import { native } from '../../../log/crypto/native.ts';
 import { isJsonObject } from '../../../log/index.ts';
 import type {
@@ -57,6 +58,15 @@ export const note = (case_id: string, members: JsonObject = {}): Draft => ({
   tenant_ref: TENANT,
   members: { case_id, ...members },
 });
+
+/**
+ * Waits until every timer of this interval that runs has fired at least so often: Node.js fires timers of one interval
+ * in turn.
+ */
+export async function intervals(ms: number, count: number): Promise<void> {
+  let left = count;
+  for await (const _ of setInterval(ms)) if ((left -= 1) < 0) return;
+}
 
 export type KeptOptions = Partial<OpenLogOptions> & {
   /** Registers no tenant and declares no type: the log has entry 0 and its map head only. */
