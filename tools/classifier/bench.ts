@@ -157,4 +157,5 @@ async function main(folder: string | undefined): Promise<number> {
   return checks.every(({ holds }) => holds) ? 0 : 1;
 }
 
-process.exitCode = await main(process.argv[2]);
+// A folder that the caller names comes after that of the script in package.json.
+process.exitCode = await main(process.argv.slice(2).at(-1));
