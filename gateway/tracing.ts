@@ -5,18 +5,35 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Logger } from 'pino';
 
-/** An answered request, as its span shows it. */
-export interface TracedRequest {
+/** A request, as its span begins. */
+export interface BegunRequest {
   readonly method: string;
   /** A declared path, never one that a client made up. */
   readonly route: string;
-  readonly status: number;
-  readonly request_id: string;
   /** Milliseconds of the monotonic clock that `performance.now()` reads. */
   readonly started_ms: number;
   /** For `traceparent` and `tracestate` (W3C Trace Context). */
   readonly headers: IncomingHttpHeaders;
+}
+
+/** How a request was answered. */
+export interface AnsweredRequest {
+  readonly status: number;
+  readonly request_id: string;
   readonly answered: AnsweredEntries | null;
+}
+
+/** An answered request, as its span shows it. */
+export interface TracedRequest extends BegunRequest, AnsweredRequest {
+  /** The span of a request that began it before it was answered. */
+  readonly span: RequestSpan | null;
+}
+
+/** A span that has begun. */
+export interface RequestSpan {
+  /** `traceparent` and `tracestate` for a request whose span is to be a child of this one. */
+  readonly headers: Readonly<Record<string, string>>;
+  end(request: AnsweredRequest): void;
 }
 
 /** The entries that a request was answered with. The first one is the decision or act that it asked for. */
@@ -27,6 +44,8 @@ export interface AnsweredEntries {
 
 /** Where spans go. */
 export interface Tracing {
+  /** Begins the span of a request that is passed on to another node. `request` ends it. */
+  begin(request: BegunRequest): RequestSpan;
   request(request: TracedRequest): void;
   /** Sends what is left, for at most three seconds. */
   close(): Promise<void>;
@@ -62,27 +81,37 @@ export async function openTracing(endpoint: string, logger: Logger): Promise<Tra
   });
   const tracer = provider.getTracer('actlog');
   const propagator = new core.W3CTraceContextPropagator();
+  const begin = ({ method, route, started_ms, headers }: BegunRequest): RequestSpan => {
+    const parent = propagator.extract(api.ROOT_CONTEXT, headers, api.defaultTextMapGetter);
+    const span = tracer.startSpan(
+      `${method} ${route}`,
+      {
+        kind: api.SpanKind.SERVER,
+        startTime: performance.timeOrigin + started_ms,
+        attributes: { 'http.request.method': method, 'http.route': route },
+      },
+      parent,
+    );
+    const own: Record<string, string> = {};
+    propagator.inject(api.trace.setSpan(parent, span), own, api.defaultTextMapSetter);
+    return {
+      headers: own,
+      end({ status, request_id, answered }) {
+        span.setAttributes({
+          'http.response.status_code': status,
+          'actlog.request_id': request_id,
+          ...(answered === null ? {} : entryAttributes(answered)),
+          ...(status >= 500 ? { 'error.type': String(status) } : {}),
+        });
+        if (status >= 500) span.setStatus({ code: api.SpanStatusCode.ERROR });
+        span.end(performance.timeOrigin + performance.now());
+      },
+    };
+  };
   return {
-    request({ method, route, status, request_id, started_ms, headers, answered }) {
-      const parent = propagator.extract(api.ROOT_CONTEXT, headers, api.defaultTextMapGetter);
-      const span = tracer.startSpan(
-        `${method} ${route}`,
-        {
-          kind: api.SpanKind.SERVER,
-          startTime: performance.timeOrigin + started_ms,
-          attributes: {
-            'http.request.method': method,
-            'http.route': route,
-            'http.response.status_code': status,
-            'actlog.request_id': request_id,
-            ...(answered === null ? {} : entryAttributes(answered)),
-            ...(status >= 500 ? { 'error.type': String(status) } : {}),
-          },
-        },
-        parent,
-      );
-      if (status >= 500) span.setStatus({ code: api.SpanStatusCode.ERROR });
-      span.end(performance.timeOrigin + performance.now());
+    begin,
+    request(request) {
+      (request.span ?? begin(request)).end(request);
     },
     async close() {
       await provider.shutdown().catch(lost);

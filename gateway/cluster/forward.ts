@@ -42,7 +42,7 @@ const agents = {
 };
 
 /** The middleware, behind `match`. Does nothing without a cluster. */
-export function forward({ cluster }: Gateway) {
+export function forward({ cluster, tracing }: Gateway) {
   return async (ctx: RequestContext, next: Next): Promise<unknown> => {
     if (cluster === null) return next();
     const from = forwardedFrom(ctx, cluster);
@@ -58,12 +58,12 @@ export function forward({ cluster }: Gateway) {
     }
     // The node that forwarded it believed that this one leads.
     if (from !== null) throw noLeader();
-    if (ctx.method !== 'GET' && ctx.method !== 'HEAD') return pass(ctx, cluster);
+    if (ctx.method !== 'GET' && ctx.method !== 'HEAD') return pass(ctx, cluster, tracing);
     try {
       return await next();
     } catch (error) {
       if (!isLogError(error) || error.code !== 'not_leader') throw error;
-      return pass(ctx, cluster);
+      return pass(ctx, cluster, tracing);
     }
   };
 }
@@ -78,9 +78,16 @@ const noLeader = (cause?: unknown): ApiError =>
     { headers: { 'Retry-After': '1' }, ...(cause === undefined ? {} : { cause }) },
   );
 
-async function pass(ctx: RequestContext, cluster: ClusterView): Promise<void> {
+async function pass(
+  ctx: RequestContext,
+  cluster: ClusterView,
+  tracing: Gateway['tracing'],
+): Promise<void> {
   const leader = cluster.leader();
   if (leader === null) throw noLeader();
+  const { method, headers, state } = ctx;
+  const [route, started_ms] = [state.matched?.canonical ?? 'none', state.started];
+  state.span = tracing?.begin({ method, route, started_ms, headers }) ?? null;
   const answer = await ask(ctx, new URL(leader), cluster, () => cluster.leader() === leader);
   const applied = answer.headers[APPLIED];
   if (typeof applied === 'string') await cluster.reached(JSON.parse(applied) as Applied);
@@ -165,7 +172,7 @@ function ask(
       agent: agents[secure ? 'https:' : 'http:'],
       method: req.method ?? 'GET',
       path: leader.pathname.replace(/\/$/, '') + (req.url ?? '/'),
-      headers: { ...endToEnd(req.headers), ...mark(ctx, cluster, req) },
+      headers: { ...endToEnd(req.headers), ...ctx.state.span?.headers, ...mark(ctx, cluster, req) },
       timeout: TIMEOUT_MS,
     });
     const looking = setInterval(() => {

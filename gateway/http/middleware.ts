@@ -79,6 +79,7 @@ export async function accessLog(ctx: RequestContext, next: Next): Promise<void> 
     started_ms: state.started,
     headers: ctx.headers,
     answered: state.answered,
+    span: state.span,
   };
   const caller = matched === null ? null : (state.caller as typeof state.caller | undefined);
   recordAnswer(gateway, request, caller ?? null);

@@ -5,7 +5,7 @@ import type { ParameterizedContext } from 'koa';
 import type { Draft } from '../../log/index.ts';
 import type { Caller, GroupOptions, LogView, RouteState } from '../../plugins/contract/index.ts';
 import type { Gateway } from '../gateway.ts';
-import type { AnsweredEntries } from '../tracing.ts';
+import type { AnsweredEntries, RequestSpan } from '../tracing.ts';
 import { base62 } from '../tenants/base62.ts';
 import type { CompiledRoute } from './dispatch.ts';
 import type { IdempotencyClaim } from './idempotency-store.ts';
@@ -37,6 +37,8 @@ export abstract class RequestState implements RouteState {
   params: unknown = NOTHING;
   /** forward: the address of the client, as the node of the cluster that forwarded the request states it. */
   client_ip: string | null = null;
+  /** forward: the span of a request that is passed on to the leader, if traces are on. */
+  span: RequestSpan | null = null;
   /** authenticate */
   caller!: Caller;
   may_append = true;

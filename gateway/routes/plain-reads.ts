@@ -105,6 +105,7 @@ export function plainReads(gateway: Gateway, limits: RateLimits, others: Handler
         started_ms,
         headers: req.headers,
         answered: null,
+        span: null,
       },
       ANYBODY,
     );

@@ -7,11 +7,25 @@ import type { AddressInfo } from 'node:net';
 import { Readable } from 'node:stream';
 import Koa from 'koa';
 import type { Middleware } from 'koa';
+import { pino } from 'pino';
 import type { Applied, ClusterView } from '../../../gateway/cluster/cluster.ts';
 import { forward } from '../../../gateway/cluster/forward.ts';
 import type { Gateway } from '../../../gateway/gateway.ts';
+import { openTracing } from '../../../gateway/tracing.ts';
+import type { RequestSpan } from '../../../gateway/tracing.ts';
 
 const KEY = Buffer.alloc(32, 7);
+
+/** One span, as OTLP/HTTP has it in JSON. */
+interface Exported {
+  readonly resourceSpans: readonly [
+    {
+      readonly scopeSpans: readonly [
+        { readonly spans: readonly [Readonly<Record<string, unknown>>] },
+      ];
+    },
+  ];
+}
 
 interface Peer {
   readonly url: string;
@@ -31,7 +45,11 @@ async function listen(server: Server): Promise<Peer> {
 }
 
 /** A node that has the middleware and, behind it, a handler. */
-function node(view: Partial<ClusterView>, handle: Middleware): Promise<Peer> {
+function node(
+  view: Partial<ClusterView>,
+  handle: Middleware,
+  tracing: Gateway['tracing'] = null,
+): Promise<Peer> {
   const cluster: ClusterView = {
     role: 'leader',
     leader: () => null,
@@ -45,18 +63,30 @@ function node(view: Partial<ClusterView>, handle: Middleware): Promise<Peer> {
   app.silent = true;
   app.use((ctx, next) => {
     // The middleware reads these members alone.
-    ctx.state = { gateway: { config: { TRUST_PROXY: 0 } } };
+    const state = { gateway: { config: { TRUST_PROXY: 0 } }, started: performance.now() };
+    ctx.state = { ...state, matched: { canonical: '/x' } };
     return next();
   });
-  app.use(forward({ cluster } as Gateway) as Middleware);
+  app.use(async (ctx, next) => {
+    await next();
+    const { span } = ctx.state as { readonly span?: RequestSpan | null };
+    span?.end({ status: ctx.status, request_id: 'req_x', answered: null });
+  });
+  app.use(forward({ cluster, tracing } as Gateway) as Middleware);
   app.use(handle);
   return listen(createServer(app.callback()));
 }
 
-const follower = (leader: string, view: Partial<ClusterView> = {}): Promise<Peer> =>
-  node({ role: 'follower', leader: () => leader, ...view }, () => {
+const follower = (
+  leader: string,
+  view: Partial<ClusterView> = {},
+  tracing: Gateway['tracing'] = null,
+): Promise<Peer> => {
+  const handle = (): never => {
     throw new Error('a follower answers no write');
-  });
+  };
+  return node({ role: 'follower', leader: () => leader, ...view }, handle, tracing);
+};
 
 describe('forwarding to the leader', () => {
   const peers: Peer[] = [];
@@ -126,5 +156,33 @@ describe('forwarding to the leader', () => {
     const { url } = opened(await follower(leader.url, view));
     assert.equal(await (await fetch(url, { method: 'POST', body: '{}' })).text(), 'done');
     assert.deepEqual([reached, asked], [[{ 'live-1': 5 }], 1]);
+  });
+
+  it('names its own span as the parent of that of the leader', async () => {
+    let sent = '';
+    const receiver = opened(
+      await listen(
+        createServer((req, res) => {
+          req.on('data', (chunk: Buffer) => (sent += chunk.toString()));
+          req.on('end', () => res.setHeader('Content-Type', 'application/json').end('{}'));
+        }),
+      ),
+    );
+    const tracing = await openTracing(receiver.url, pino({ level: 'silent' }));
+    const leader = opened(
+      await node({}, (ctx) => {
+        ctx.body = ctx.get('traceparent');
+      }),
+    );
+    const { url } = opened(await follower(leader.url, {}, tracing));
+    const [trace, span] = ['0af7651916cd43dd8448eb211c80319c', 'b7ad6b7169203331'];
+    const headers = { traceparent: `00-${trace}-${span}-01` };
+    const text = await (await fetch(url, { method: 'POST', body: '{}', headers })).text();
+    await tracing.close();
+    const [, of, parent, flags] = text.split('-');
+    assert.deepEqual([of, flags], [trace, '01']);
+    const { traceId, spanId, parentSpanId } = (JSON.parse(sent) as Exported).resourceSpans[0]
+      .scopeSpans[0].spans[0];
+    assert.deepEqual([traceId, spanId, parentSpanId], [trace, parent, span]);
   });
 });
