@@ -3,10 +3,10 @@
 // Every method but GET and HEAD is forwarded, and a GET whose handler turns out to write, or to need a checkpoint that
 // the leader must publish first. The leader authenticates the caller, applies the rate limits and answers; the node
 // passes the answer on, or the end of one that is streamed, when it has applied the rounds that the answer rests on, so
-// that a client reads its own writes at the node that it wrote to. A request between nodes has the address of the client and a MAC under a key of the
-// cluster (RFC 2104), so that no other client can set that address. It is never forwarded twice. If the leader cannot
-// be reached or the lease changes, the answer is 503 with Retry-After: 1; a repeat with the same Idempotency-Key learns
-// whether the write was committed.
+// that a client reads its own writes at the node that it wrote to. A request between nodes has the address of the client
+// and a MAC under a key of the cluster (RFC 2104), so that no other client can set that address. It is never forwarded
+// twice. If the leader cannot be reached or the lease changes, the answer is 503 with Retry-After: 1; a repeat with the
+// same Idempotency-Key learns whether the write was committed.
 
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { Agent, request as requestHttp } from 'node:http';
