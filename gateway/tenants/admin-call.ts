@@ -28,6 +28,11 @@ export async function adminCall(
   if (sources.config.CLUSTER === 'on') {
     throw new AdminError('no node runs on this data folder: start it first, with "actlog serve"');
   }
+  if (verb === 'clock confirm') {
+    throw new AdminError(
+      'no server runs on this data folder: only the clock of a running server is confirmed',
+    );
+  }
   // A verb that the server performs needs none of these, and loading them takes a second.
   const { commandVerbs } = await import('../host/commands.ts');
   const { openGateway } = await import('../open.ts');

@@ -130,6 +130,7 @@ describe('administration without a server', () => {
     const { kid } = (await adminCall(data, 'receipt-key rotate', { kind: 'live' }, env)) as {
       kid: string;
     };
+    await assert.rejects(adminCall(data, 'clock confirm', {}, env), /no server runs/);
     const again = await run({ DATA_DIR: data }, { plugins: [notes()] });
     assert.equal((await again.get('/notes/total', { key })).status, 200);
     const { json } = await again.post('/notes/a', { text: 'x' }, { key: live });
