@@ -7,6 +7,7 @@
 //   - if the copy no longer keeps the round behind the last one of the database: it then counts as one that continues the
 //     database, and `actlog cluster heal` finds that rounds are missing.
 
+import { LogError } from '../../log/index.ts';
 import type { ClusterDatabase, StreamPosition } from '../../log/index.ts';
 import type { Copies } from './copies.ts';
 
@@ -46,6 +47,17 @@ export async function compare(database: ClusterDatabase, copies: Copies): Promis
     if (seq > last) ahead.push({ stream, last, seq, common });
   }
   return { forked: null, ahead };
+}
+
+/**
+ * Checks that the database has every round of the copies.
+ *
+ * @throws LogError `log_unavailable` if it lacks some or does not answer, `store_corrupt` if a stream has forked
+ */
+export async function checkComplete(database: ClusterDatabase, copies: Copies): Promise<void> {
+  const { forked, ahead } = await compare(database, copies);
+  if (forked !== null) throw new LogError('store_corrupt', forkedMessage(forked));
+  if (ahead.length > 0) throw new LogError('log_unavailable', lostMessage(ahead));
 }
 
 /** What the node says of a fork. */

@@ -54,15 +54,16 @@ export class KeyFolder {
 
   /**
    * Makes the folder the copy of what is shared, once the database has back what it lost. A file that was never shared has
-   * never been used, and is deleted. To be called after a comparison of the copies with the database, because one that
-   * has lost commits may lack files that are in use. Returns whether the folder has changed.
+   * never been used, and is deleted. Returns whether the folder has changed.
+   *
+   * @param compare rejects if the copies have rounds that the database lacks: it may then lack files that are in use
    */
-  take(): Promise<boolean> {
+  take(compare: () => Promise<void>): Promise<boolean> {
     return this.#turns.run(async () => {
       // A change that comes while the files are read is taken the next time.
       this.outdated = false;
       try {
-        return await this.#take();
+        return await this.#take(compare);
       } catch (error) {
         this.outdated = true;
         throw error;
@@ -70,10 +71,11 @@ export class KeyFolder {
     });
   }
 
-  async #take(): Promise<boolean> {
+  async #take(compare: () => Promise<void>): Promise<boolean> {
     await this.#giveBack();
-    await makeFolder(this.folder, 0o700);
     const [here, shared] = [await this.#files(), await this.#shared()];
+    // After the files were read: a database that loses commits later had these files before.
+    await compare();
     let changed = false;
     for (const [name, bytes] of shared) {
       const known = here.get(name);

@@ -39,7 +39,7 @@ import { AdminError } from '../tenants/tenants.ts';
 import type { IssuedKey } from '../tenants/tenants.ts';
 import { clusterVerbs } from './administration.ts';
 import type { Applied, ClusterView, Membership } from './cluster.ts';
-import { compare, forkedMessage, lostMessage } from './comparison.ts';
+import { checkComplete, compare, forkedMessage, lostMessage } from './comparison.ts';
 import { Copies } from './copies.ts';
 import { clusterIn, GATEWAY_STREAM, joinCluster, logsOf, streamsOf } from './joining.ts';
 import type { ClusterIdentity } from './joining.ts';
@@ -258,8 +258,8 @@ class Node {
         this.#withheld = await reportedLoss(this.#database); // another node may lead since
       }
       this.#current_ms = performance.now();
-      // Only here: a database that has lost commits may lack keys. Without the database, a node serves with those it had.
-      if (this.#keys.outdated && (await this.#keys.take())) this.#reopen = true;
+      // Only here: without the database, a node serves with the keys that it had.
+      if (this.#keys.outdated && (await this.#takeKeys())) this.#reopen = true;
     } catch (error) {
       if (isLogError(error) && error.code !== 'log_unavailable') await this.#broken(error);
       else if (this.#serving === null) await this.#openAs(false);
@@ -400,7 +400,7 @@ class Node {
     const rows = new SharedRows(this.#copies.of(GATEWAY_STREAM));
     if (!leads && !rows.has(OPENED)) return;
     if (leads) this.#copies.lead(this.#database.lease.epoch ?? '0');
-    if (leads) await this.#keys.take();
+    if (leads) await this.#takeKeys();
     const told = rows.get(LOGS);
     if (!leads && told !== undefined && String(told) !== logsOf(this.#identity)) {
       // Without the database, a follower serves the logs that it knows.
@@ -464,6 +464,10 @@ class Node {
         if (key === KEYS || key === LOGS) this.#reopen = true;
       },
     };
+  }
+
+  #takeKeys(): Promise<boolean> {
+    return this.#keys.take(() => checkComplete(this.#database, this.#copies));
   }
 
   async #shareKeys(rows: SharedRows): Promise<void> {

@@ -6,7 +6,7 @@ import { pino } from 'pino';
 import { ClusterDatabase, isLogError, LogError, registerName } from '../../log/index.ts';
 import type { Kind, Store } from '../../log/index.ts';
 import type { Config } from '../config.ts';
-import { compare, forkedMessage, lostMessage } from './comparison.ts';
+import { checkComplete } from './comparison.ts';
 import { Copies } from './copies.ts';
 import { allLogs, clusterIn, streamsOf } from './joining.ts';
 import type { ClusterIdentity } from './joining.ts';
@@ -24,7 +24,7 @@ export interface SharedLog {
  *
  * @param config that of a stopped node, whose data folder has its copies
  * @throws LogError `log_locked` while a node leads or serves from the data folder, `not_found` without a cluster,
- *   `rounds_lost` while the database lacks rounds, `store_corrupt`, `log_unavailable`
+ *   `log_unavailable` while the database lacks rounds or does not answer, `store_corrupt` if a copy is damaged or has forked
  */
 export async function withStoppedCluster(
   config: Config,
@@ -95,8 +95,7 @@ async function bringUpToDate(database: ClusterDatabase, copies: Copies): Promise
     await copies.renew();
     await pull();
   }
-  const { forked, ahead } = await compare(database, copies);
-  if (forked !== null) throw new LogError('store_corrupt', forkedMessage(forked));
-  const lost = ahead.length > 0 ? lostMessage(ahead) : await reportedLoss(database);
-  if (lost !== null) throw new LogError('rounds_lost', lost);
+  await checkComplete(database, copies);
+  const lost = await reportedLoss(database);
+  if (lost !== null) throw new LogError('log_unavailable', lost);
 }

@@ -103,14 +103,14 @@ export const CLUSTER_MUTANTS: readonly Mutant[] = [
   mutant(
     'a node that begins to lead keeps keys that were not shared',
     'gateway/cluster/node.ts',
-    '    if (leads) await this.#keys.take();\n',
+    '    if (leads) await this.#takeKeys();\n',
     '',
   ),
   mutant(
     'a node takes over keys before it has compared itself with the database',
     'gateway/cluster/node.ts',
-    '    if (leads) await this.#keys.take();\n',
-    '    await this.#keys.take().catch(() => undefined);\n',
+    '    if (leads) await this.#takeKeys();\n',
+    '    await this.#keys.take(() => Promise.resolve()).catch(() => undefined);\n',
   ),
   mutant(
     'keys that the database has lost are not given back',
