@@ -89,7 +89,7 @@ export class FileRegister implements FolderRegister {
   readonly folder: string;
   readonly shared = false;
   readonly #turns = new Turns();
-  /** The sync before the first read. A process that was killed may have renamed a file and not synced the folder. */
+  /** The sync before the first read, and before the first read after a write that failed. */
   #synced: Promise<void> | null = null;
   /** The names whose leftover temporary files were deleted. */
   readonly #swept = new Set<string>();
@@ -157,7 +157,10 @@ export class FileRegister implements FolderRegister {
     return value;
   }
 
-  /** Makes what an earlier process wrote durable, so that a power failure after the first read does not take it back. */
+  /**
+   * Makes durable what a process has renamed that was killed, or that could not sync the folder, so that a power failure
+   * after the read does not take it back.
+   */
   #sync(): Promise<void> {
     this.#synced ??= syncFolder(this.folder).catch((error: unknown) => {
       this.#synced = null;
@@ -186,7 +189,12 @@ export class FileRegister implements FolderRegister {
       await removeLeftovers(this.folder, { of: basename(path), idle_ms: SWEPT_AFTER_MS });
       this.#swept.add(name);
     }
-    await writeDurableFile(path, `${JSON.stringify(to)}\n`);
+    try {
+      await writeDurableFile(path, `${JSON.stringify(to)}\n`);
+    } catch (error) {
+      this.#synced = null; // the file may have been renamed, and the folder not synced
+      throw error;
+    }
   }
 }
 
