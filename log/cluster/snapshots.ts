@@ -2,7 +2,8 @@
 //
 // A snapshot has parts of about 2 MiB, numbered from 1. Part 0 is the header; it is written last, so a snapshot without
 // it is unfinished and is not read. The two newest snapshots are kept; older ones, and the rounds that the older of the
-// two contains, are deleted. The last round stays, because the next one follows it: both snapshots may contain it.
+// two contains, are deleted. The last round stays, because the next one follows it: both snapshots may contain it. A
+// snapshot is written only to a database that has its last round, so a database that has lost commits is recognised.
 
 import { hash } from 'node:crypto';
 import { randomInt } from 'node:crypto';
@@ -24,10 +25,23 @@ interface Header {
   readonly sum: string;
 }
 
-const INSERT =
-  'INSERT INTO actlog_snapshot (stream, id, part, seq, rows) VALUES ($1, $2, $3, $4, $5)';
+const INSERT_PART =
+  'INSERT INTO actlog_snapshot (stream, id, part, seq, rows) VALUES ($1, $2, $3, NULL, $4)';
 
-/** Writes a snapshot of a copy, while it takes further rounds. Returns the number of bytes. */
+/** A snapshot that is made before the first round, when a cluster is founded, follows no round. */
+const INSERT_HEADER = `
+  INSERT INTO actlog_snapshot (stream, id, part, seq, rows)
+  SELECT $1, $2::bigint, 0, $3::bigint, $4
+  WHERE $3::bigint = 0 OR EXISTS (
+    SELECT 1 FROM actlog_round WHERE stream = $1 AND seq = $3::bigint AND digest = $5)
+  RETURNING seq`;
+
+/**
+ * Writes a snapshot of a copy, while it takes further rounds. Returns the number of bytes.
+ *
+ * @throws LogError `rounds_lost` if the database does not have the last round of the snapshot: it has lost commits, and
+ *   the snapshot would hide that, or another node has written newer snapshots
+ */
 export async function writeSnapshot(database: ClusterDatabase, replica: Replica): Promise<number> {
   const { stream } = replica;
   const id = Date.now() * 1000 + randomInt(1000);
@@ -42,7 +56,7 @@ export async function writeSnapshot(database: ClusterDatabase, replica: Replica)
     size = 0;
     bytes += rows.length;
     sums.push(hash('sha256', rows, 'buffer'));
-    await database.postgres.once(INSERT, [stream, id, sums.length, null, rows]);
+    await database.postgres.once(INSERT_PART, [stream, id, sums.length, rows]);
   };
   for await (const [key, value] of replica.rows((found) => (position = found))) {
     writes.push(put(key, value));
@@ -59,13 +73,12 @@ export async function writeSnapshot(database: ClusterDatabase, replica: Replica)
     bytes,
     sum: hash('sha256', Buffer.concat(sums), 'hex'),
   };
-  await database.postgres.once(INSERT, [
-    stream,
-    id,
-    0,
-    at.seq,
-    Buffer.from(JSON.stringify(header)),
-  ]);
+  const values = [Buffer.from(JSON.stringify(header)), Buffer.from(at.digest)];
+  const written = await database.postgres.once(INSERT_HEADER, [stream, id, at.seq, ...values]);
+  if (written.length === 0) {
+    const message = `the database lacks round ${String(at.seq)} of ${stream}, the last one of a snapshot`;
+    throw new LogError('rounds_lost', message);
+  }
   await trim(database, stream);
   return bytes;
 }

@@ -26,7 +26,7 @@ const VALUES = {
   limit: (random) => random.between(1, 4),
   bytes: (random) => Buffer.from([random.int(3)]),
   id: (random) => random.between(1, 3),
-  part: (random) => random.int(3),
+  part: (random) => random.between(1, 3),
   ids: (random) => [random.between(1, 3), random.between(1, 3)],
   secret: (random) => random.pick(['file/a', 'file/b', 'disclosure/c']),
   secrets: (random) =>
@@ -57,7 +57,11 @@ const PARAMETERS: readonly (readonly [beginning: string, parameters: Parameters]
   ['INSERT INTO actlog_round', ['stream', 'seq', 'epoch', 'bytes', 'bytes']],
   ['INSERT INTO actlog_seen', ['stream', 'address', 'seq']],
   ['DELETE FROM actlog_seen', ['address']],
-  ['INSERT INTO actlog_snapshot', ['stream', 'id', 'part', 'seq', 'bytes']],
+  [
+    'INSERT INTO actlog_snapshot (stream, id, part, seq, rows) VALUES',
+    ['stream', 'id', 'part', 'bytes'],
+  ],
+  ['INSERT INTO actlog_snapshot', ['stream', 'id', 'from', 'bytes', 'bytes']],
   ['SELECT rows FROM actlog_snapshot', ['stream', 'id', 'part']],
   ['SELECT id, rows FROM actlog_snapshot', ['stream']],
   ['SELECT id, seq FROM actlog_snapshot', ['stream']],

@@ -52,6 +52,24 @@ function held(tables: Tables, epoch: unknown): { readonly rows: 0 | 1; readonly 
   return { rows: 1, locks: [{ row: LEASE, mode: 'share' }] };
 }
 
+function insertPart({ snapshots }: Tables, [stream, id, part, seq, rows]: Values): Change {
+  const key = JSON.stringify([stream, Number(id), Number(part)]);
+  if (snapshots.has(key)) throw duplicate('actlog_snapshot');
+  const row = {
+    stream: text(stream),
+    id: Number(id),
+    part: Number(part),
+    seq: seq === null ? null : Number(seq),
+    rows: bytes(rows),
+  };
+  return {
+    row: `snapshot/${key}`,
+    apply(tables) {
+      tables.snapshots.set(key, row);
+    },
+  };
+}
+
 /** Deletes what a node has reported. */
 const forget = (key: string): Change => ({
   row: `seen/${key}`,
@@ -423,29 +441,24 @@ const STATEMENTS: readonly (readonly [sql: string, name: string | null, run: Sta
 
     // Snapshots (log/cluster/snapshots.ts).
     [
-      'INSERT INTO actlog_snapshot (stream, id, part, seq, rows) VALUES ($1, $2, $3, $4, $5)',
+      'INSERT INTO actlog_snapshot (stream, id, part, seq, rows) VALUES ($1, $2, $3, NULL, $4)',
       'write a snapshot',
-      ({ snapshots }, [stream, id, part, seq, rows]) => {
-        const key = JSON.stringify([stream, Number(id), Number(part)]);
-        if (snapshots.has(key)) throw duplicate('actlog_snapshot');
-        const row = {
-          stream: text(stream),
-          id: Number(id),
-          part: Number(part),
-          seq: seq === null ? null : Number(seq),
-          rows: bytes(rows),
-        };
-        return {
-          rows: [],
-          changes: [
-            {
-              row: `snapshot/${key}`,
-              apply(tables) {
-                tables.snapshots.set(key, row);
-              },
-            },
-          ],
-        };
+      (tables, [stream, id, part, rows]) => ({
+        rows: [],
+        changes: [insertPart(tables, [stream, id, part, null, rows])],
+      }),
+    ],
+    [
+      `INSERT INTO actlog_snapshot (stream, id, part, seq, rows) SELECT $1, $2::bigint, 0, $3::bigint, $4
+       WHERE $3::bigint = 0 OR EXISTS (
+         SELECT 1 FROM actlog_round WHERE stream = $1 AND seq = $3::bigint AND digest = $5)
+       RETURNING seq`,
+      'write a snapshot',
+      (tables, [stream, id, seq, rows, digest]) => {
+        const round = tables.of(text(stream)).get(Number(seq));
+        if (Number(seq) !== 0 && round?.digest.equals(bytes(digest)) !== true) return { rows: [] };
+        const change = insertPart(tables, [stream, id, 0, seq, rows]);
+        return { rows: [{ seq: text(seq) }], changes: [change] };
       },
     ],
     [
