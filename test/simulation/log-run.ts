@@ -225,28 +225,31 @@ export class LogRun extends LogClients {
       case 'rotate':
         this.call('rotate', ['log_closed'], () => log.operator.rotateKey());
         return;
-      case 'revoke': {
-        const kid = log.receiptKeys().at(0)?.kid ?? '';
-        this.call(
-          'revoke',
-          ['log_closed'],
-          () => log.operator.revokeKey(kid),
-          () => {
-            this.guard(() => {
-              const key = log.receiptKeys().find((one) => one.kid === kid);
-              if (key?.status !== 'revoked') throw new Broken('key', `${kid} is not revoked`);
-              this.ledger.checkKeys(log);
-            });
-          },
-        );
+      case 'revoke':
+        // The row of the keys may be damaged.
+        this.tolerant(() => this.#revoke(log, log.receiptKeys().at(0)?.kid ?? ''));
         return;
-      }
       case 'confirm clock':
         log.operator.confirmClock();
         return;
       default:
         throw new Error(`no such step: ${step.do}`);
     }
+  }
+
+  #revoke(log: Log, kid: string): void {
+    this.call(
+      'revoke',
+      ['log_closed'],
+      () => log.operator.revokeKey(kid),
+      () => {
+        this.guard(() => {
+          const key = log.receiptKeys().find((one) => one.kid === kid);
+          if (key?.status !== 'revoked') throw new Broken('key', `${kid} is not revoked`);
+          this.ledger.checkKeys(log);
+        });
+      },
+    );
   }
 
   // Checks.
