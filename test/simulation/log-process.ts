@@ -205,6 +205,11 @@ export class LogProcess extends Machine {
     }
   }
 
+  /** Whether the log recovers from a failed write or a damaged row: its database is closed, and every read says so. */
+  protected recovers(log: Log): boolean {
+    return !log.health().writable && (this.excused || this.damaged);
+  }
+
   /** Reads that meet a damaged row must say so, and may not answer. */
   protected tolerant(read: () => void): void {
     try {

@@ -76,9 +76,7 @@ export class LogRun extends LogClients {
     }
     const log = this.log;
     if (log === null) return;
-    // While the log recovers from a failed write, its database is closed and every read says so.
-    if (!log.health().writable && this.excused && step.do !== 'restart' && step.do !== 'publish')
-      return;
+    if (this.recovers(log) && step.do !== 'restart' && step.do !== 'publish') return;
     this.retry(log);
     switch (step.do) {
       case 'restart':
@@ -260,7 +258,7 @@ export class LogRun extends LogClients {
     const world = this.world;
     world.check();
     if (log === null) return;
-    if (!log.health().writable && this.excused) return;
+    if (this.recovers(log)) return;
     this.tolerant(() => {
       const { acknowledged } = this.ledger;
       const random = this.world.random('check');
