@@ -108,6 +108,9 @@ const STATE = `
     SELECT seq, digest FROM actlog_round r WHERE r.stream = s.name AND r.seq <= s.seq
     ORDER BY seq DESC LIMIT 1) common ON true`;
 
+/** Ends the leadership of any node. No node commits until the transaction ends, because the row is locked. */
+const END_LEASE = 'UPDATE actlog_lease SET epoch = epoch + 1, expires_at = clock_timestamp()';
+
 /** Names of the tables that hold data of the service, for `cluster status`. */
 const SIZES = `
   SELECT stream, count(*) AS rounds, coalesce(sum(octet_length(batch)), 0) AS bytes
@@ -307,15 +310,14 @@ export class ClusterDatabase {
 
   /**
    * Inserts rounds that the database has lost, all or none of them. The first round of each stream must follow the last
-   * one in the database.
+   * one in the database. A node that has taken the lease loses it, because it may not have these rounds.
    *
    * @param missing the rounds by stream
    * @throws LogError `store_corrupt` when they do not continue the sequence
    */
   async heal(missing: ReadonlyMap<string, LostRounds>): Promise<void> {
     await this.postgres.transaction(async (client) => {
-      // No node commits while the row of the lease is locked.
-      await client.query('SELECT 1 FROM actlog_lease FOR UPDATE');
+      await client.query(END_LEASE);
       for (const [stream, { before, rounds }] of missing) {
         const sql = `SELECT seq, digest FROM actlog_round WHERE stream = $1 ORDER BY seq DESC LIMIT 1`;
         const [last] = (await client.query(sql, [stream])).rows as QueryResultRow[];

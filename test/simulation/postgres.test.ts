@@ -47,6 +47,7 @@ type Parameters = readonly (keyof typeof VALUES)[];
 const PARAMETERS: readonly (readonly [beginning: string, parameters: Parameters])[] = [
   ['INSERT INTO actlog_lease', ['holder', 'address', 'lease_ms']],
   ['UPDATE actlog_lease SET expires_at = clock_timestamp() + $2', ['epoch', 'lease_ms']],
+  ['UPDATE actlog_lease SET epoch', []],
   ['UPDATE actlog_lease', ['epoch']],
   ['SELECT 1 FROM actlog_lease WHERE', ['epoch']],
   ['SELECT value FROM actlog_register', ['register']],

@@ -229,12 +229,12 @@ const STATEMENTS: readonly (readonly [sql: string, name: string | null, run: Sta
       }),
     ],
     [
-      'SELECT 1 FROM actlog_lease FOR UPDATE',
+      'UPDATE actlog_lease SET epoch = epoch + 1, expires_at = clock_timestamp()',
       null,
-      ({ lease }) =>
-        lease === null
-          ? { rows: [] }
-          : { rows: [{ '?column?': 1 }], locks: [{ row: LEASE, mode: 'update' }] },
+      ({ lease }, _values, now_ms) => {
+        const ended = lease && setLease({ ...lease, epoch: lease.epoch + 1, expires_ms: now_ms });
+        return { rows: [], changes: ended === null ? [] : [ended] };
+      },
     ],
 
     // The register (log/store/postgres-register.ts).
