@@ -103,8 +103,11 @@ describe('actlog on a stopped data folder', function () {
       assert.equal((await run('fsck')).code, 0);
     });
 
-    it('refuses data that another process uses', async () => {
+    it('refuses data that another process uses, and leaves its search index alone', async () => {
+      const index = join(data, 'search');
+      await mkdir(index);
       assertSaid(await run('reindex'), 1, /another process has the data/);
+      assert.deepEqual(await readdir(index), []);
     });
   });
 

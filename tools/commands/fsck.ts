@@ -176,25 +176,25 @@ async function runReindex(options: DataOptions & { log: string }): Promise<numbe
   const { rebuildRows, reindex } = await import('../../log/operate.ts');
   const { config } = await settingsOf(options);
   const types = await broughtTypes(config);
-  // The next start makes the search index anew.
-  await rm(join(config.DATA_DIR, 'search'), { recursive: true, force: true });
-  if (!isNode(config)) {
+  if (isNode(config)) {
+    if (config.CLUSTER !== 'on') {
+      throw new CommandError(
+        `${config.DATA_DIR} is that of a node: set CLUSTER, DATABASE_URL and ADVERTISE as the node has them`,
+      );
+    }
+    const { withStoppedCluster } = await import('../../gateway/cluster/stopped.ts');
+    await withStoppedCluster(config, async (logs) => {
+      for (const log of logs.filter(({ kind }) => options.log === 'both' || options.log === kind)) {
+        await rebuilt(log, (onProgress) => rebuildRows(log.store, { types, onProgress }));
+      }
+    });
+  } else {
     for (const log of await dataLogs(config, options.log)) {
       await rebuilt(log, (onProgress) => reindex({ folder: log.folder, types, onProgress }));
     }
-    return EXIT.ok;
   }
-  if (config.CLUSTER !== 'on') {
-    throw new CommandError(
-      `${config.DATA_DIR} is that of a node: set CLUSTER, DATABASE_URL and ADVERTISE as the node has them`,
-    );
-  }
-  const { withStoppedCluster } = await import('../../gateway/cluster/stopped.ts');
-  await withStoppedCluster(config, async (logs) => {
-    for (const log of logs.filter(({ kind }) => options.log === 'both' || options.log === kind)) {
-      await rebuilt(log, (onProgress) => rebuildRows(log.store, { types, onProgress }));
-    }
-  });
+  // The next start makes the search index anew. Not before: a service that runs keeps its own.
+  await rm(join(config.DATA_DIR, 'search'), { recursive: true, force: true });
   return EXIT.ok;
 }
 
