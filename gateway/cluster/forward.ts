@@ -18,6 +18,7 @@ import { ApiError } from '../../plugins/contract/index.ts';
 import type { Gateway } from '../gateway.ts';
 import { clientAddress } from '../http/authenticate.ts';
 import { expectsContinue } from '../http/body.ts';
+import { isStream } from '../http/json-answer.ts';
 import type { Next, RequestContext } from '../http/request.ts';
 import type { Applied, ClusterView } from './cluster.ts';
 
@@ -67,9 +68,6 @@ export function forward({ cluster, tracing }: Gateway) {
     }
   };
 }
-
-const isStream = (body: unknown): boolean =>
-  typeof (body as { readonly pipe?: unknown } | null | undefined)?.pipe === 'function';
 
 const noLeader = (cause?: unknown): ApiError =>
   new ApiError(

@@ -39,13 +39,17 @@ export function answerText(ctx: RequestContext, json: string): void {
   ctx.response.body = json;
 }
 
+/** Whether a body is a stream, which is written while it is sent. */
+export const isStream = (body: unknown): boolean =>
+  typeof (body as { readonly pipe?: unknown } | null | undefined)?.pipe === 'function';
+
 /** Converts the body that a handler set into the form that is sent. */
 export function finishBody(ctx: RequestContext): void {
   const body = ctx.body;
   if (typeof body !== 'object' || body === null || Buffer.isBuffer(body)) return;
   if (body instanceof Uint8Array) {
     ctx.body = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
-  } else if (typeof (body as { pipe?: unknown }).pipe !== 'function') {
+  } else if (!isStream(body)) {
     answerJson(ctx, body);
   }
 }
