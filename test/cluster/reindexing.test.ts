@@ -2,9 +2,6 @@
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { readConfig } from '../../gateway/config.ts';
 import { withStoppedCluster } from '../../gateway/cluster/stopped.ts';
 import { metaKey, PLUGIN_ROW, rowKey } from '../../log/store/layout.ts';
@@ -14,7 +11,7 @@ import { actlog, start as launch } from '../support/actlog.ts';
 import type { Ran } from '../support/actlog.ts';
 import type { Running } from '../../tools/plugin-test/running.ts';
 import { postgresSuite } from '../support/postgres.ts';
-import { caughtUp, startHere } from './here.ts';
+import { caughtUp, suiteNodes } from './here.ts';
 import { nodeSettings } from './suite-cluster.ts';
 
 /** Starts a node, and stops it when it has said that the rows are of another form. */
@@ -33,31 +30,10 @@ async function saysForm(env: Readonly<Record<string, string>>): Promise<void> {
 }
 
 postgresSuite('reindex in a cluster', (postgres) => {
-  let folder: string;
-  let database: string;
-  const running = new Set<Running>();
-
-  before(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'actlog-cluster-reindex-'));
-    database = await postgres().database();
-  });
-  after(async () => {
-    for (const node of running) await node.close(true);
-    await rm(folder, { recursive: true, force: true });
-  });
-
-  async function start(name: string): Promise<Running> {
-    const node = await startHere(join(folder, name), database);
-    running.add(node);
-    return node;
-  }
-  async function stop(node: Running): Promise<void> {
-    running.delete(node);
-    await node.close(true);
-  }
+  const { database, folder, start, stop } = suiteNodes(postgres, 'reindex');
   const settings = async (name: string): Promise<Readonly<Record<string, string>>> => {
-    const data = join(folder, name);
-    const own = await nodeSettings(data, database);
+    const data = folder(name);
+    const own = await nodeSettings(data, database());
     return { ...own, LOG_ORIGIN: 'test.example', DATA_DIR: data };
   };
   const reindex = async (name: string, more: Readonly<Record<string, string>> = {}): Promise<Ran> =>

@@ -1,39 +1,15 @@
 // A log of a cluster is closed, and its successor opened, while the nodes serve.
 
 import assert from 'node:assert/strict';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { ClusterDatabase } from '../../log/index.ts';
 import type { JsonObject } from '../../log/index.ts';
 import type { Running } from '../../tools/plugin-test/running.ts';
 import { adminCall } from '../support/admin-call.ts';
 import { postgresSuite } from '../support/postgres.ts';
-import { caughtUp, startHere } from './here.ts';
+import { caughtUp, suiteNodes } from './here.ts';
 
 postgresSuite('a succession in a cluster', (postgres) => {
-  let folder: string;
-  let database: string;
-  const running = new Set<Running>();
-
-  before(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'actlog-cluster-succession-'));
-    database = await postgres().database();
-  });
-  after(async () => {
-    for (const node of running) await node.close(true);
-    await rm(folder, { recursive: true, force: true });
-  });
-
-  async function start(name: string): Promise<Running> {
-    const node = await startHere(join(folder, name), database);
-    running.add(node);
-    return node;
-  }
-  async function stop(node: Running): Promise<void> {
-    running.delete(node);
-    await node.close(true);
-  }
+  const { running, database, folder, start, stop } = suiteNodes(postgres, 'succession');
   const classify = async (node: Running, message: string, key: string): Promise<JsonObject> => {
     const headers = { 'Idempotency-Key': `succession-${message.replaceAll(' ', '-')}` };
     const { status, text, json } = await node.post(
@@ -45,7 +21,7 @@ postgresSuite('a succession in a cluster', (postgres) => {
     return json as JsonObject;
   };
   const succeed = (name: string, log: string, number: number): Promise<JsonObject> =>
-    adminCall(join(folder, name), 'cluster succeed', { log, number }) as Promise<JsonObject>;
+    adminCall(folder(name), 'cluster succeed', { log, number }) as Promise<JsonObject>;
   const originOf = (number: number, kind = 'live'): string =>
     `test.example/log/${kind}/${String(number)}`;
 
@@ -83,7 +59,7 @@ postgresSuite('a succession in a cluster', (postgres) => {
     const { live: key } = leader;
     for (const node of running) await stop(node);
     // What the leader has written when it ends before the first entry of the successor.
-    const shared = await ClusterDatabase.open(database, { address: 'http://test.example' });
+    const shared = await ClusterDatabase.open(database(), { address: 'http://test.example' });
     await shared.lease.acquire();
     const known = await shared.register.read('cluster');
     assert.ok(known !== null);
