@@ -26,7 +26,9 @@ async function row(mutant: Mutant): Promise<string> {
   }
 }
 
+const chosen = [...MUTANTS, ...GATEWAY_MUTANTS, ...CLUSTER_MUTANTS].filter(({ fault }) =>
+  fault.includes(values.only),
+);
+if (chosen.length === 0) throw new Error(`no fault has the text of --only: ${values.only}`);
 console.log('| fault | file | found as | seed |\n| --- | --- | --- | --- |');
-for (const mutant of [...MUTANTS, ...GATEWAY_MUTANTS, ...CLUSTER_MUTANTS]) {
-  if (mutant.fault.includes(values.only)) console.log(await row(mutant));
-}
+for (const mutant of chosen) console.log(await row(mutant));

@@ -15,7 +15,7 @@ const { values } = parseArgs({
 const world = worldNamed(values.world);
 const [count, from] = [Number(values.seeds), Number(values.from)];
 if (!Number.isSafeInteger(count) || count < 1 || !Number.isSafeInteger(from)) {
-  throw new Error('--seeds and --from are whole numbers');
+  throw new Error('--seeds is a whole number of at least 1, and --from a whole number');
 }
 
 /** Seeds between two lines of progress. */

@@ -179,7 +179,7 @@ async function runReindex(options: DataOptions & { log: string }): Promise<numbe
   if (isNode(config)) {
     if (config.CLUSTER !== 'on') {
       throw new CommandError(
-        `${config.DATA_DIR} is that of a node: set CLUSTER, DATABASE_URL and ADVERTISE as the node has them`,
+        `${config.DATA_DIR} is that of a node: set CLUSTER=on and the other settings of that node`,
       );
     }
     const { withStoppedCluster } = await import('../../gateway/cluster/stopped.ts');
