@@ -1,5 +1,6 @@
 // What every command shares: exit codes, the settings of a data folder, and expected failures in words.
 
+import { availableParallelism } from 'node:os';
 import { Option, type Command } from 'commander';
 import type { ConfigSources } from '../gateway/config.ts';
 import { LOG_KINDS } from '../log/index.ts';
@@ -125,3 +126,6 @@ export async function settingsOf(options: DataOptions): Promise<ConfigSources> {
   };
   return readConfig(env, options.config);
 }
+
+/** Threads to check signatures with. */
+export const threads = (): number => availableParallelism();

@@ -1,7 +1,6 @@
 // The logs of a data folder, for commands that work on them while no server has them open.
 
 import { existsSync } from 'node:fs';
-import { availableParallelism } from 'node:os';
 import { basename, join } from 'node:path';
 import { registerPlace } from '../gateway/config.ts';
 import type { Config } from '../gateway/config.ts';
@@ -89,6 +88,3 @@ export async function vkeyOf(
     return { why: `${basename(file)}: ${(error as Error).message}` };
   }
 }
-
-/** Threads to check signatures with. */
-export const threads = (): number => availableParallelism();

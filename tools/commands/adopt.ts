@@ -25,9 +25,9 @@ import {
 import type { Adopted, AskWitnesses } from '../../log/operate.ts';
 import { registerPlace } from '../../gateway/config.ts';
 import { broughtTypes } from '../brought-types.ts';
-import { acting, CommandError, EXIT, settingsOf, withData } from '../command-line.ts';
+import { acting, CommandError, EXIT, settingsOf, threads, withData } from '../command-line.ts';
 import type { DataOptions } from '../command-line.ts';
-import { dataLogs, keyNameOf, refuseNode, threads, type DataLog } from '../data-logs.ts';
+import { dataLogs, keyNameOf, refuseNode, type DataLog } from '../data-logs.ts';
 
 interface AdoptCommand extends DataOptions {
   readonly from?: string;

@@ -13,13 +13,14 @@ import {
   EXIT,
   logsOption,
   settingsOf,
+  threads,
   withData,
 } from '../command-line.ts';
 import type { Config } from '../../gateway/config.ts';
 import { registerPlace } from '../../gateway/config.ts';
 import { broughtTypes } from '../brought-types.ts';
 import type { DatabaseReport } from '../databases.ts';
-import { dataLogs, isNode, threads, vkeyOf, type DataLog } from '../data-logs.ts';
+import { dataLogs, isNode, vkeyOf, type DataLog } from '../data-logs.ts';
 import { progress } from '../progress.ts';
 
 interface FsckCommand extends DataOptions {

@@ -1,8 +1,7 @@
 // `actlog monitor` checks every rule of a log; `actlog witness` is a C2SP witness for logs that the operator names.
 
 import type { Command } from 'commander';
-import { acting, CommandError, EXIT, logsOption } from '../command-line.ts';
-import { threads } from '../data-logs.ts';
+import { acting, CommandError, EXIT, logsOption, threads } from '../command-line.ts';
 import type { MonitorOptions } from '../monitor/run.ts';
 
 /** Declares the command. */

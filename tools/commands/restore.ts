@@ -7,9 +7,17 @@ import { logNumbers, native, parseVkey } from '../../log/index.ts';
 import type { Kind, Succession } from '../../log/index.ts';
 import { registerPlace } from '../../gateway/config.ts';
 import { broughtTypes } from '../brought-types.ts';
-import { acting, CommandError, EXIT, kindOption, settingsOf, withData } from '../command-line.ts';
+import {
+  acting,
+  CommandError,
+  EXIT,
+  kindOption,
+  settingsOf,
+  threads,
+  withData,
+} from '../command-line.ts';
 import type { DataOptions } from '../command-line.ts';
-import { dataLog, refuseNode, threads, vkeyOf } from '../data-logs.ts';
+import { dataLog, refuseNode, vkeyOf } from '../data-logs.ts';
 import { progress } from '../progress.ts';
 import { administer } from '../administer.ts';
 
