@@ -20,6 +20,7 @@ import type {
   Predecessor,
   Replayed,
   VerifyPool,
+  Violation,
 } from '../../log/operate.ts';
 import { entriesAhead, isMirrorMissing, isMirrorTrouble, MirrorTrouble } from '../mirror/tiled.ts';
 import { Carried, type EarlierLog, type FindEarlier } from './carried.ts';
@@ -313,9 +314,10 @@ export class Follower implements EarlierLog {
       this.#replay.checkCheckpoint(head);
       await this.#compareCarried(head);
       this.#options.notices?.checked();
-    } catch (error) {
+    } catch (thrown) {
       // What was taken so far still counts: the next attempt goes on behind it.
-      if (isMirrorTrouble(error)) throw error;
+      if (isMirrorTrouble(thrown)) throw thrown;
+      const error = isViolation(thrown) ? await this.#firstBroken(thrown) : thrown;
       const refused = isViolation(error) && this.#replay.size === error.index ? this.#bytes : null;
       const finding = isViolation(error)
         ? await findingOf(error, refused, this.#reading(head))
@@ -328,6 +330,17 @@ export class Follower implements EarlierLog {
       this.#signatures = new SignatureChecks(this.#options.pool);
       throw finding;
     }
+  }
+
+  /** The violation, or that of an earlier entry whose signature was not checked yet and does not hold. */
+  async #firstBroken(violation: Violation): Promise<Violation> {
+    try {
+      await this.#signatures.take(this.#replay);
+      await this.#signatures.settle();
+    } catch (error) {
+      if (isViolation(error) && error.index < violation.index) return error;
+    }
+    return violation;
   }
 
   #compareCarried(head: Noted): Promise<void> {

@@ -43,6 +43,21 @@ describe('a monitor of a log that breaks a rule', () => {
     );
   });
 
+  it('reports an invalid signature before a rule that a later entry breaks', async () => {
+    const forge = new Forge().usual();
+    forge.add('gate.decision.v1', ACT, {
+      text: (text) => text.replace(/"signature":"..../, '"signature":"AAAA'),
+    });
+    forge.add('gate.decision.v1', ACT, { statement: { links: [] } });
+    monitor.server.put(forge.mapHead());
+    const document = await monitor.finding();
+    assert.equal(document['rule'], 'signature');
+    assert.deepEqual(
+      (document['entries'] as JsonObject[]).map(({ index }) => index),
+      [6],
+    );
+  });
+
   it('shows a map root that is not that of the entries', async () => {
     const forge = new Forge().usual();
     forge.add('gate.decision.v1', ACT);
