@@ -10,6 +10,12 @@ import type { HashReader } from '../../log/operate.ts';
 import type { Prefix } from './finding.ts';
 import type { Noted } from './noted.ts';
 
+/** Hashes that are read from the file at once: 64 KB. */
+const BLOCK = 2048;
+
+/** Reads the hashes from an index up to another; fewer where the file ends. */
+export type Slice = (from: number, to: number) => Promise<Buffer>;
+
 /** The file of one log. Hashes that were taken stay in memory until `keep`. */
 export class LeafHashes {
   readonly #path: string;
@@ -71,16 +77,26 @@ export class LeafHashes {
     await rm(this.#path, { force: true });
   }
 
-  /** Hashes out of the file, from an index up to another; fewer where the file ends. */
-  async slice(from: number, to: number): Promise<Buffer> {
+  /** Reads from the file, which is open until `use` has ended. A slice is of one tile at most. */
+  async reading<T>(use: (slice: Slice) => Promise<T>): Promise<T> {
     const file = await open(this.#path, 'r').catch(missing);
-    if (file === null) return Buffer.alloc(0);
+    // Tiles are mostly read in order, so the next one is in the block that was read last.
+    let block = { from: Infinity, bytes: Buffer.alloc(0) };
+    const slice: Slice = async (from, to) => {
+      let { bytes, from: first } = block;
+      if (from < first || to > first + BLOCK) {
+        bytes = Buffer.alloc(BLOCK * HASH_BYTES);
+        first = from;
+        const read = await file?.read(bytes, 0, bytes.length, first * HASH_BYTES);
+        bytes = bytes.subarray(0, read?.bytesRead ?? 0);
+        block = { from: first, bytes };
+      }
+      return bytes.subarray((from - first) * HASH_BYTES, (to - first) * HASH_BYTES);
+    };
     try {
-      const bytes = Buffer.alloc((to - from) * HASH_BYTES);
-      const { bytesRead } = await file.read(bytes, 0, bytes.length, from * HASH_BYTES);
-      return bytes.subarray(0, bytesRead);
+      return await use(slice);
     } finally {
-      await file.close();
+      await file?.close();
     }
   }
 
@@ -126,7 +142,7 @@ export function overLeaves(bytes: Uint8Array): HashReader {
         for (let at = 0; at < above.length; at += HASH_BYTES) {
           const right = 2 * at + HASH_BYTES;
           const [l, r] = [level.subarray(2 * at, right), level.subarray(right, right + HASH_BYTES)];
-          above.set(nodeHash(native, l, r), at);
+          nodeHash(native, l, r, above.subarray(at, at + HASH_BYTES));
         }
         level = above;
       }

@@ -11,7 +11,7 @@ import { HASH_BYTES, rootAt, TILE_HEIGHT, tilePath, tileWidth } from '../../log/
 import type { Mirror } from '../../log/operate.ts';
 import { Finding, isFinding } from './finding.ts';
 import { overLeaves } from './leaf-hashes.ts';
-import type { LeafHashes } from './leaf-hashes.ts';
+import type { LeafHashes, Slice } from './leaf-hashes.ts';
 import type { Noted } from './noted.ts';
 
 const DAY_MS = 86_400_000;
@@ -53,25 +53,39 @@ export class TileChecks {
    * @returns false when the leaf hashes that are kept do not give the note's root: the file is damaged
    * @throws Finding `tile_wrong`; MirrorTrouble, MirrorMissing for a tile that is not served
    */
-  async check(head: Noted, extent: Extent): Promise<boolean> {
-    if (!(await this.#build(head))) return false;
-    const places = extent === 'all' ? this.#all : this.#sample(head.size, extent);
-    for (let at = 0; at < places.length; at += AT_ONCE) {
-      const few = places.slice(at, at + AT_ONCE);
-      const results = await Promise.allSettled(few.map((place) => this.#compare(place, head)));
-      const failed = results.filter((result) => result.status === 'rejected');
-      // A wrong tile says more than one that could not be read.
-      const found = failed.find(({ reason }) => isFinding(reason)) ?? failed[0];
-      if (found !== undefined) throw found.reason;
-    }
-    this.#checked = head.size;
-    return true;
+  check(head: Noted, extent: Extent): Promise<boolean> {
+    return this.#leaves.reading(async (slice) => {
+      if (!(await this.#build(head, slice))) return false;
+      const places = extent === 'all' ? this.#all : this.#sample(head.size, extent);
+      await this.#compareAll(places, head, slice);
+      this.#checked = head.size;
+      return true;
+    });
+  }
+
+  /** Compares tiles, AT_ONCE at a time, until one is wrong or cannot be read. */
+  async #compareAll(places: readonly Place[], head: Noted, slice: Slice): Promise<void> {
+    const left = places.entries();
+    const errors: { readonly at: number; readonly error: unknown }[] = [];
+    const some = async (): Promise<void> => {
+      for (const [at, place] of left) {
+        await this.#compare(place, head, slice).catch((error: unknown) => {
+          errors.push({ at, error });
+        });
+        if (errors.length > 0) return;
+      }
+    };
+    await Promise.all(Array.from({ length: AT_ONCE }, some));
+    errors.sort((a, b) => a.at - b.at);
+    // A wrong tile says more than one that could not be read.
+    const found = errors.find(({ error }) => isFinding(error)) ?? errors[0];
+    if (found !== undefined) throw found.error;
   }
 
   /** Hashes the levels above the leaves, from where the last look ended. */
-  async #build({ size, root }: Noted): Promise<boolean> {
+  async #build({ size, root }: Noted, slice: Slice): Promise<boolean> {
     if (size === this.#built) return true;
-    const tail = await this.#leaves.slice(size - (size % TILE_WIDTH), size);
+    const tail = await slice(size - (size % TILE_WIDTH), size);
     if (tail.length !== (size % TILE_WIDTH) * HASH_BYTES) return false;
     const levels = [tail];
     for (let level = 1; size >= TILE_WIDTH ** level; level += 1) {
@@ -83,7 +97,7 @@ export class TileChecks {
         const [from, to] = [n * TILE_WIDTH, (n + 1) * TILE_WIDTH];
         const below =
           level === 1
-            ? await this.#leaves.slice(from, to)
+            ? await slice(from, to)
             : (levels[level - 1] ?? hashes).subarray(from * HASH_BYTES, to * HASH_BYTES);
         if (below.length !== TILE_WIDTH * HASH_BYTES) return false;
         hashes.set(overLeaves(below).subtree(TILE_HEIGHT, 0), n * HASH_BYTES);
@@ -131,12 +145,12 @@ export class TileChecks {
     return [...edge, ...sample];
   }
 
-  async #compare({ level, n }: Place, head: Noted): Promise<void> {
+  async #compare({ level, n }: Place, head: Noted, slice: Slice): Promise<void> {
     const width = tileWidth(head.size, level, n);
     const first = n * TILE_WIDTH;
     const expected =
       level === 0
-        ? await this.#leaves.slice(first, first + width)
+        ? await slice(first, first + width)
         : (this.#levels[level] ?? Buffer.alloc(0)).subarray(
             first * HASH_BYTES,
             (first + width) * HASH_BYTES,
