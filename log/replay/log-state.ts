@@ -33,7 +33,6 @@ export interface MapHead {
 
 /** The members of the last entry that the next one is compared with. */
 export interface Last {
-  readonly text: string;
   readonly type: string;
   readonly entry_id: string;
   readonly issued_at_ms: number;
@@ -147,11 +146,7 @@ export class LogState {
   }
 
   /** Adds an entry that `check` accepted. */
-  apply(
-    { statement, leafHash, text }: EntryParts,
-    { common, links }: Accepted,
-    index: number,
-  ): void {
+  apply({ statement, leafHash }: EntryParts, { common, links }: Accepted, index: number): void {
     const { type, entry_id, issued_at_ms, tenant_ref } = common;
     this.#chains.apply(links, index, issued_at_ms, leafHash);
     this.keys.apply(statement, index, issued_at_ms);
@@ -167,7 +162,7 @@ export class LogState {
       this.#closing = { index, successor: statement.successor as string | null };
     }
     this.#phase = nextPhase(this.#phase, type);
-    this.#last = { text, type, entry_id, issued_at_ms };
+    this.#last = { type, entry_id, issued_at_ms };
   }
 
   /** The state as JSON, without the heads, which `chains.dump` returns. */

@@ -50,7 +50,6 @@ export interface ReplayOptions {
 /** A signature to verify. The arrays may be views of larger buffers; copy them before transferring them to a thread. */
 export interface SignatureJob {
   readonly index: number;
-  readonly text: string;
   readonly publicKey: Uint8Array;
   readonly message: Uint8Array;
   readonly signature: Uint8Array;
@@ -141,9 +140,7 @@ export class Replay {
     } catch (cause) {
       if (!isRuleBroken(cause)) throw cause;
       const { rule, related, message: detail } = cause;
-      const last = this.#log?.last?.text;
-      const before = related.includes(index - 1) && last !== undefined ? [last] : [];
-      throw new Violation({ rule, detail, related }, index, [...before, text]);
+      throw new Violation({ rule, detail, related }, index);
     }
   }
 
@@ -155,8 +152,8 @@ export class Replay {
   }
 
   /** The violation to report for a signature that does not verify. */
-  static badSignature({ index, text }: Pick<SignatureJob, 'index' | 'text'>): Violation {
-    return new Violation({ rule: 'signature', detail: 'signature does not hold' }, index, [text]);
+  static badSignature(index: number): Violation {
+    return new Violation({ rule: 'signature', detail: 'signature does not hold' }, index);
   }
 
   /**
@@ -171,8 +168,7 @@ export class Replay {
       throw new LogError('out_of_range', `checkpoint of size ${String(size)} at size ${reached}`);
     }
     const last = this.#log?.last ?? null;
-    const broken = (rule: Rule, detail: string): Violation =>
-      new Violation({ rule, detail }, size, last === null ? [] : [last.text]);
+    const broken = (rule: Rule, detail: string): Violation => new Violation({ rule, detail }, size);
     if (origin !== this.#log?.origin) {
       throw broken('checkpoint_origin', 'checkpoint is of another log');
     }
@@ -228,7 +224,7 @@ export class Replay {
     const accepted = log.check(entry, index);
     const { publicKey } = accepted.signer;
     if (this.#options.verifySignatures === 'deferred') {
-      this.#jobs.push({ index, text, publicKey, message, signature });
+      this.#jobs.push({ index, publicKey, message, signature });
     } else if (!this.#options.suite.verify(publicKey, message, signature)) {
       throw new RuleBroken('signature', 'signature does not hold');
     }
@@ -322,7 +318,7 @@ export class GrowingTree {
 const BATCH = 256;
 
 /**
- * Batches in flight for each thread: about 0.2 s of work and 5 MB. The threads then stay busy while the replay waits
+ * Batches in flight for each thread: about 0.2 s of work and 2 MB. The threads then stay busy while the replay waits
  * for entries or compiles the schemas of declared types.
  */
 const BATCHES_AHEAD = 16;
@@ -332,7 +328,8 @@ export class SignatureChecks {
   readonly #pool: VerifyPool;
   readonly #inFlight = new Set<Promise<void>>();
   #jobs: SignatureJob[] = [];
-  #bad: SignatureJob | null = null;
+  /** Index of the first entry whose signature was found not to verify. */
+  #bad = Infinity;
   #failure: unknown = null;
 
   constructor(pool: VerifyPool) {
@@ -365,11 +362,12 @@ export class SignatureChecks {
   }
 
   #send(jobs: readonly SignatureJob[]): void {
+    // Only the indexes are kept while a batch is in flight: the pool copies keys, messages and signatures.
+    const indexes = jobs.map(({ index }) => index);
     const batch = this.#pool
       .verifyAll(jobs)
       .then((holds) => {
-        const job = jobs[holds.indexOf(0)];
-        if (job !== undefined && job.index < (this.#bad?.index ?? Infinity)) this.#bad = job;
+        this.#bad = Math.min(this.#bad, indexes[holds.indexOf(0)] ?? Infinity);
       })
       .catch((error: unknown) => {
         this.#failure ??= error;
@@ -380,7 +378,7 @@ export class SignatureChecks {
 
   #raise(): void {
     if (this.#failure !== null) throw this.#failure as Error;
-    if (this.#bad !== null) throw Replay.badSignature(this.#bad);
+    if (this.#bad < Infinity) throw Replay.badSignature(this.#bad);
   }
 }
 
@@ -401,7 +399,7 @@ const RULE_OF: Partial<Record<LogErrorCode, Rule>> = {
  */
 export function textOfEntry(bytes: Uint8Array, index: number): string {
   if (!isUtf8(bytes)) {
-    throw new Violation({ rule: 'entry_json', detail: 'entry is not UTF-8' }, index, []);
+    throw new Violation({ rule: 'entry_json', detail: 'entry is not UTF-8' }, index);
   }
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8');
 }

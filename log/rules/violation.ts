@@ -1,4 +1,4 @@
-// Broken rules of the log, with their proofs. log/FORMAT.md §7.
+// Broken rules of the log, and where their proofs are. log/FORMAT.md §7.
 
 import type { LogError } from '../errors.ts';
 import { isLogError } from '../errors.ts';
@@ -65,7 +65,7 @@ export type Rule = (typeof RULES)[number];
 
 const RULE_BROKEN_BRAND = Symbol.for('actlog.RuleBroken');
 
-/** Thrown by a check that does not know the entry: the broken rule, without the text that proves it. */
+/** Thrown by a check that does not know the index of the entry. */
 export class RuleBroken extends Error {
   override readonly name = 'RuleBroken';
   readonly [RULE_BROKEN_BRAND] = true;
@@ -93,8 +93,6 @@ export class Violation extends Error {
   readonly rule: Rule;
   /** Index of the entry; for a checkpoint, its size. */
   readonly index: number;
-  /** The signed texts that prove it, the offending entry last. */
-  readonly entries: readonly string[];
   /** Indexes of earlier entries that belong to the proof. */
   readonly related: readonly number[];
   readonly detail: string;
@@ -102,12 +100,10 @@ export class Violation extends Error {
   constructor(
     broken: { readonly rule: Rule; readonly detail: string; readonly related?: readonly number[] },
     index: number,
-    entries: readonly string[],
   ) {
     super(`entry ${String(index)} breaks ${broken.rule}: ${broken.detail}`);
     this.rule = broken.rule;
     this.index = index;
-    this.entries = entries;
     this.related = broken.related ?? [];
     this.detail = broken.detail;
   }

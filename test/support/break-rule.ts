@@ -102,7 +102,7 @@ export function rotate(log: Forge, byte: number): void {
   log.add('log.key.v1', { key: old.jwk as unknown as JsonObject, status: 'retired' });
 }
 
-/** Replays all entries: the last one must break the rule, be in the violation, and not change the state. */
+/** Replays all entries: the last one must break the rule and not change the state. */
 export function refuses(log: Forge, rule: Rule, replay = new Replay({ suite: native })): void {
   const last = log.texts.at(-1) ?? '';
   for (const text of log.texts.slice(0, -1)) replay.add(text);
@@ -113,7 +113,6 @@ export function refuses(log: Forge, rule: Rule, replay = new Replay({ suite: nat
       assert.ok(error instanceof Violation, String(error));
       assert.equal(error.rule, rule, error.message);
       assert.equal(error.index, log.size - 1);
-      assert.equal(error.entries.at(-1), last);
       return true;
     },
   );

@@ -147,17 +147,17 @@ describe('replay', () => {
     assert.throws(() => replay.state());
     const jobs = replay.takeJobs();
     assert.deepEqual(
-      jobs.map(({ text }) => text),
-      texts,
+      jobs.map(({ index }) => index),
+      [...texts.keys()],
     );
     for (const { publicKey, message, signature } of jobs) {
       assert.equal(native.verify(publicKey, message, signature), true);
     }
     assert.equal(replay.takeJobs().length, 0);
-    assert.equal(Replay.badSignature(jobs[3]!).index, 3);
+    assert.equal(Replay.badSignature(jobs[3]!.index).index, 3);
   });
 
-  it('names both entries if the two together prove a violation', () => {
+  it('names the entry before if the two together prove a violation', () => {
     const log = new Forge().usual();
     log.add('gate.decision.v1', ACT);
     log.add('gate.decision.v1', ACT, { after_ms: -1 });
@@ -166,7 +166,6 @@ describe('replay', () => {
       () => replay.add(log.texts[7]!),
       (error) => {
         assert.ok(error instanceof Violation);
-        assert.deepEqual(error.entries, log.texts.slice(6));
         assert.deepEqual(error.related, [6]);
         return true;
       },
