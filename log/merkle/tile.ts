@@ -1,6 +1,5 @@
 // Tiles and entry bundles: their names, widths and encoding. C2SP tlog-tiles.
 
-import { concat, u16 } from '../encoding/bytes.ts';
 import { LogError } from '../errors.ts';
 
 /** The number of hashes in a full tile, and of entries in a full bundle. */
@@ -58,7 +57,16 @@ function numberPath(n: number): string {
 
 /** Encodes an entry bundle. Throws `encoding_invalid` for an entry over 65,535 bytes. */
 export function encodeBundle(entries: readonly Uint8Array[]): Uint8Array {
-  return concat(...entries.flatMap((entry) => [u16(entry.length), entry]));
+  const bytes = new Uint8Array(entries.reduce((sum, { length }) => sum + 2 + length, 0));
+  const view = new DataView(bytes.buffer);
+  let at = 0;
+  for (const entry of entries) {
+    if (entry.length > 0xffff) throw invalid('an entry is over 65,535 bytes');
+    view.setUint16(at, entry.length);
+    bytes.set(entry, at + 2);
+    at += 2 + entry.length;
+  }
+  return bytes;
 }
 
 /** The entries of an untrusted bundle, as views of it. Throws `encoding_invalid` if it is truncated or has over 256. */

@@ -3,6 +3,7 @@
 
 import { LRUCache } from 'lru-cache';
 import { TILE_WIDTH } from '../../log/index.ts';
+import { encodeBundle, parseBundle } from '../../log/operate.ts';
 import type { Mirror } from '../../log/operate.ts';
 
 const KEPT_BYTES = 64 * 1024 * 1024;
@@ -10,9 +11,10 @@ const KEPT_BYTES = 64 * 1024 * 1024;
 /** Reads through, and remembers bundles. */
 export class KeptMirror implements Mirror {
   readonly #mirror: Mirror;
-  readonly #bundles = new LRUCache<number, readonly Uint8Array[]>({
+  /** Encoded, because a view of each entry would cost the garbage collector more than the bytes. */
+  readonly #bundles = new LRUCache<number, Uint8Array>({
     maxSize: KEPT_BYTES,
-    sizeCalculation: (entries) => entries.reduce((sum, entry) => sum + entry.length, 1),
+    sizeCalculation: ({ length }) => length + 1,
   });
 
   constructor(mirror: Mirror) {
@@ -33,7 +35,7 @@ export class KeptMirror implements Mirror {
 
   async bundle(n: number, width: number): Promise<readonly Uint8Array[]> {
     const bundle = await this.#mirror.bundle(n, width);
-    this.#bundles.set(n, bundle);
+    this.#bundles.set(n, encodeBundle(bundle));
     return bundle;
   }
 
@@ -44,12 +46,16 @@ export class KeptMirror implements Mirror {
 
   /** A bundle of at least this width as it was read before; null when it is not kept. */
   keptBundle(n: number, width: number): readonly Uint8Array[] | null {
-    const bundle = this.#bundles.get(n);
-    return bundle !== undefined && bundle.length >= width ? bundle.slice(0, width) : null;
+    const bundle = this.#kept(n);
+    return bundle.length >= width ? bundle.slice(0, width) : null;
   }
 
   /** An entry as it was read before; null when it is not kept. */
   keptEntry(index: number): Uint8Array | null {
-    return this.#bundles.get(Math.floor(index / TILE_WIDTH))?.[index % TILE_WIDTH] ?? null;
+    return this.#kept(Math.floor(index / TILE_WIDTH))[index % TILE_WIDTH] ?? null;
+  }
+
+  #kept(n: number): readonly Uint8Array[] {
+    return parseBundle(this.#bundles.get(n) ?? new Uint8Array(0));
   }
 }
