@@ -6,6 +6,7 @@ import { lookup, Resolver } from 'node:dns/promises';
 import type { LookupAddress } from 'node:dns';
 import { isIP } from 'node:net';
 import type { LookupFunction } from 'node:net';
+import { LRUCache } from 'lru-cache';
 import { Agent, buildConnector, fetch as undiciFetch } from 'undici';
 import type { Dispatcher } from 'undici';
 import type { Egress } from '../../plugins/contract/index.ts';
@@ -55,6 +56,8 @@ export const isEgressRefused = (thrown: unknown): thrown is EgressRefused =>
   thrown instanceof Error && BRAND in thrown;
 
 const MAX_ANSWER_BYTES = 65_536;
+/** Addresses whose check is remembered, because the requests of a tenant usually name the same one. */
+const MAX_ADDRESSES = 1000;
 const CONNECT_TIMEOUT_MS = 10_000;
 const DNS_TIMEOUT_MS = 2000;
 const DNS_TRIES = 2;
@@ -72,11 +75,15 @@ export function openEgress(options: EgressOptions): OpenEgress {
     maxResponseSize: MAX_ANSWER_BYTES,
     keepAliveTimeout: 4000,
   });
+  const checked = new LRUCache<string, { readonly refused: string | null }>({
+    max: MAX_ADDRESSES,
+    memoMethod: (url) => ({ refused: refusal(url, options) }),
+  });
   const configured = new Agent({ connect: { timeout: CONNECT_TIMEOUT_MS } });
   return {
-    refusal: (url) => refusal(url, options),
+    refusal: (url) => checked.memo(url).refused,
     async post(url, headers, body) {
-      const refused = refusal(url, options);
+      const { refused } = checked.memo(url);
       if (refused !== null) throw new EgressRefused(refused);
       return post(guarded, url, { headers, body, timeout_ms: options.timeout_ms });
     },

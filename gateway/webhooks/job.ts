@@ -28,7 +28,7 @@ export interface Job {
   /** The number of attempts that have failed. */
   readonly attempts: number;
   /** Messages about one trigger to one subscription are sent in the order of their entries. */
-  readonly trigger_id?: string;
+  readonly trigger_id?: string | undefined;
 }
 
 /** A message whose last attempt has failed. */

@@ -4,8 +4,8 @@
 // (hosts.ts), so a restart continues from what the rows say. A message counts as delivered when its row is deleted.
 // After a crash between delivery and deletion the message is sent again, which receivers must expect.
 //
-// Read `Queue` first: it starts jobs, host by host in turn, and writes the result of each attempt. `DelayedJobs` makes
-// failed jobs ready again when they are due. `RowWriter` writes all rows, in batches.
+// Read `Queue` first: it starts jobs, host by host in turn, as fast as pace.ts allows, and writes the result of each
+// attempt. `DelayedJobs` makes failed jobs ready again when they are due. `RowWriter` writes all rows, in batches.
 
 import type { AttachedRow, Log } from '../../log/index.ts';
 import { tenantRef } from './dead-letters.ts';
@@ -27,6 +27,7 @@ import {
   readyRow,
 } from './job.ts';
 import type { Job } from './job.ts';
+import type { Pace } from './pace.ts';
 
 /** Limits and callbacks of a queue. */
 export interface QueueOptions {
@@ -34,6 +35,8 @@ export interface QueueOptions {
   readonly for_each_host: number;
   /** Maximum number of messages in flight in total. */
   readonly for_all: number;
+  /** How fast attempts may start. */
+  readonly pace: Pace;
   readonly now: () => number;
   /** A random number from 0 to 1, for the jitter of retries. */
   readonly chance: () => number;
@@ -77,6 +80,8 @@ export class Queue {
   readonly #held = new Set<number>();
   #inFlight = 0;
   #turn: NodeJS.Immediate | null = null;
+  /** Runs while no attempt may start, because requests come first. */
+  #pause: NodeJS.Timeout | null = null;
   #running = false;
   #onIdle: (() => void)[] = [];
 
@@ -109,6 +114,8 @@ export class Queue {
     this.#running = false;
     if (this.#turn !== null) clearImmediate(this.#turn);
     this.#turn = null;
+    if (this.#pause !== null) clearTimeout(this.#pause);
+    this.#pause = null;
     while (this.#inFlight > 0) await new Promise<void>((done) => this.#onIdle.push(done));
     await this.#writer.stop();
     await this.#hosts.stop();
@@ -147,7 +154,7 @@ export class Queue {
   }
 
   #schedule(): void {
-    if (!this.#running) return;
+    if (!this.#running || this.#pause !== null) return;
     this.#turn ??= setImmediate(() => {
       this.#turn = null;
       this.#takeTurn();
@@ -156,15 +163,33 @@ export class Queue {
 
   #takeTurn(): void {
     this.#hosts.readAhead();
+    const { for_all, pace } = this.#options;
     for (let started = 0; started < STARTS_PER_TURN;) {
-      if (this.#inFlight >= this.#options.for_all || this.#writer.waiting >= MAX_UNWRITTEN) return;
+      if (this.#inFlight >= for_all || this.#writer.waiting >= MAX_UNWRITTEN) return;
+      const wait_ms = pace.wait();
+      if (wait_ms > 0) {
+        this.#rest(wait_ms);
+        return;
+      }
       const host = this.#hosts.next();
       if (host === undefined) return;
       const job = host.take();
-      if (job !== undefined && this.#tryStart(host, job)) started += 1;
+      if (job !== undefined && this.#tryStart(host, job)) {
+        pace.started();
+        started += 1;
+      }
       this.#hosts.update(host);
     }
     this.#schedule();
+  }
+
+  /** Takes the next turn after a time. */
+  #rest(wait_ms: number): void {
+    this.#pause = setTimeout(() => {
+      this.#pause = null;
+      this.#schedule();
+    }, wait_ms);
+    this.#pause.unref();
   }
 
   /** Starts a job. If another job of its lane is in flight, the job waits for it and false is returned. */

@@ -1,10 +1,12 @@
 // Webhooks as the rest of the gateway sees them (gateway/API.md §11). Read in this order: job.ts (the rows of the
-// queue), queue.ts and hosts.ts (which job is next), delivery.ts (one attempt), dead-letters.ts (messages that failed
-// for good), checkpoint-feed.ts (`checkpoint.published`, which needs no rows), subscriptions.ts and secret-box.ts.
+// queue), queue.ts, hosts.ts and pace.ts (which job is next, and when), delivery.ts (one attempt), dead-letters.ts
+// (messages that failed for good), checkpoint-feed.ts (`checkpoint.published`, which needs no rows), subscriptions.ts
+// and secret-box.ts.
 //
 // The rows of a message commit in the batch of its entry. Therefore no message about an entry is lost, and none is
 // sent about an entry that is not in the log.
 
+import { LRUCache } from 'lru-cache';
 import { LOG_KINDS, LogError } from '../../log/index.ts';
 import type { AttachedRow, Disclosure, Json, JsonObject, Log, Sequenced } from '../../log/index.ts';
 import type { EventRule } from '../../plugins/contract/index.ts';
@@ -15,6 +17,7 @@ import { DeadLetters } from './dead-letters.ts';
 import { Delivery } from './delivery.ts';
 import { hostOf, newRows, OWN_ADDRESS } from './job.ts';
 import type { Job } from './job.ts';
+import { Pace, thisLoop } from './pace.ts';
 import { Queue } from './queue.ts';
 import { CHECKPOINT_PUBLISHED } from './subscriptions.ts';
 import type { Subscriptions } from './subscriptions.ts';
@@ -41,6 +44,8 @@ export const WEBHOOK_KEYS = {
 
 /** Maximum number of messages of one log in flight. */
 const MAX_IN_FLIGHT = 256;
+/** Addresses whose host is remembered. */
+const MAX_ADDRESSES = 1000;
 
 /** The webhooks of an open gateway. */
 export class Webhooks {
@@ -50,6 +55,8 @@ export class Webhooks {
   readonly #rules: ReadonlyMap<string, EventRule>;
   readonly #queues: ReadonlyMap<Log, Queue>;
   readonly #feeds: readonly CheckpointFeed[];
+  /** The hosts of addresses. The requests of a tenant usually name the same one, so it is not parsed each time. */
+  readonly #hosts = new LRUCache<string, string>({ max: MAX_ADDRESSES, memoMethod: hostOf });
   #started = false;
 
   constructor(
@@ -144,18 +151,19 @@ export class Webhooks {
   ): Job[] {
     const type = this.#eventOf(entry, statement);
     if (type === null) return [];
-    const { trigger_id } = statement;
-    const common = { index, type, attempts: 0 };
+    const about = statement['trigger_id'];
+    const trigger_id = typeof about === 'string' ? about : undefined;
     const jobs = this.subscriptions
       .matching(kind, tenant, type, statement)
-      .map(({ id, url }): Job => ({
-        ...common,
-        host: hostOf(url),
-        target: id,
-        ...(typeof trigger_id === 'string' ? { trigger_id } : {}),
-      }));
-    const own: Json | undefined = disclosed['webhook_url']?.value;
-    if (typeof own === 'string') jobs.push({ ...common, host: hostOf(own), target: OWN_ADDRESS });
+      .map(({ id, url }): Job => {
+        const host = this.#hosts.memo(url);
+        return { host, index, target: id, type, attempts: 0, trigger_id };
+      });
+    const url: Json | undefined = disclosed['webhook_url']?.value;
+    if (typeof url === 'string') {
+      const [host, target] = [this.#hosts.memo(url), OWN_ADDRESS];
+      jobs.push({ host, index, target, type, attempts: 0, trigger_id: undefined });
+    }
     return jobs;
   }
 
@@ -175,6 +183,7 @@ export class Webhooks {
     return new Queue(log, {
       for_each_host: config.WEBHOOK_CONNECTIONS,
       for_all: MAX_IN_FLIGHT,
+      pace: new Pace(thisLoop()),
       now: () => this.#ground.now(),
       chance: Math.random,
       attempt: (of, job) => delivery.attempt(of, job),

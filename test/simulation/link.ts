@@ -26,6 +26,7 @@ const SIMULATED: Readonly<Record<string, string>> = {
   'node:fs/promises': 'files.ts',
   'node:crypto': 'crypto.ts',
   'node:timers/promises': 'timers.ts',
+  'node:perf_hooks': 'timers.ts',
   'classic-level': 'level.ts',
   'lru-cache': 'small-cache.ts',
   jose: 'jose.ts',

@@ -26,6 +26,8 @@ export interface Shot {
 export interface Fired {
   /** Answers a second; all of them 200. */
   readonly rate: number;
+  /** Answers in total. */
+  readonly count: number;
   readonly p50_ms: number;
   readonly p99_ms: number;
 }
@@ -46,6 +48,7 @@ export async function fire(shot: Shot): Promise<Fired> {
   const seconds = (performance.now() - start) / 1000;
   return {
     rate: latency.count / seconds,
+    count: latency.count,
     p50_ms: latency.percentile(50) / 1000,
     p99_ms: latency.percentile(99) / 1000,
   };

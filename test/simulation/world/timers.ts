@@ -74,6 +74,12 @@ export const simulatedNow = (): number => world().wall_ms;
 
 export const simulatedMonotonic = (): number => world().monotonic_ms;
 
+/** `performance` of node:perf_hooks. The event loop is busy in every other second. */
+export const performance = {
+  now: simulatedMonotonic,
+  eventLoopUtilization: () => ({ utilization: Math.floor(world().monotonic_ms / 1000) % 2 }),
+};
+
 /** `setTimeout` of node:timers/promises. */
 export const setTimeout = <T>(ms = 0, value?: T): Promise<T | undefined> =>
   new Promise((resolve) => {

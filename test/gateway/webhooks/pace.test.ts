@@ -1,0 +1,130 @@
+// Requests come before messages: how many attempts a queue starts while the event loop is busy, and while it is not.
+// gateway/API.md §11.
+
+import assert from 'node:assert/strict';
+import { newRows } from '../../../gateway/webhooks/job.ts';
+import type { Job } from '../../../gateway/webhooks/job.ts';
+import { Pace } from '../../../gateway/webhooks/pace.ts';
+import { Queue } from '../../../gateway/webhooks/queue.ts';
+import { openTestLog } from '../../support/open-test-log.ts';
+import { until } from './receiving.ts';
+
+const WINDOW_MS = 20;
+/** Attempts of a window at the guaranteed rate of 250 a second. */
+const LEAST = 5;
+/** Windows for which a queue may catch up. */
+const LATE = 5;
+
+/** An event loop whose clock and utilization the test sets. */
+class TestLoop {
+  ms = 0;
+  used = 0;
+  readonly pace = new Pace({ now: () => this.ms, utilization: () => this.used });
+
+  /** Starts what may start, of so many jobs. */
+  start(jobs: number): number {
+    let started = 0;
+    while (started < jobs && this.pace.wait() === 0) {
+      this.pace.started();
+      started += 1;
+    }
+    return started;
+  }
+
+  /** Starts what may start of any number of jobs, in each of so many windows. */
+  startAll(windows: number, most = Infinity): number[] {
+    return Array.from({ length: windows }, () => {
+      this.ms += WINDOW_MS;
+      return this.start(most);
+    });
+  }
+}
+
+describe('the pace of webhooks', () => {
+  it('allows 250 attempts a second to a loop that is always busy', () => {
+    const loop = new TestLoop();
+    loop.used = 1;
+    loop.start(Infinity);
+    assert.deepEqual(new Set(loop.startAll(50)), new Set([LEAST]));
+    assert.ok(loop.pace.wait() > 0 && loop.pace.wait() <= WINDOW_MS);
+    // One turn of the loop took three windows.
+    loop.ms += 2 * WINDOW_MS;
+    assert.deepEqual(loop.startAll(2), [3 * LEAST, LEAST]);
+    // Time without messages is not saved up.
+    loop.ms += 3_600_000;
+    assert.deepEqual(loop.startAll(2), [LATE * LEAST, LEAST]);
+  });
+
+  it('lets a message start at once whatever the loop did before', () => {
+    for (const used of [0, 1]) {
+      const loop = new TestLoop();
+      loop.used = used;
+      assert.equal(loop.start(1), 1);
+      loop.startAll(5);
+      loop.ms += WINDOW_MS;
+      assert.equal(loop.start(1), 1);
+    }
+  });
+
+  it('allows more while the loop has time, and less when it has none', () => {
+    const loop = new TestLoop();
+    loop.used = 0.5;
+    loop.start(Infinity);
+    assert.deepEqual(loop.startAll(4), [10, 20, 40, 80]);
+    loop.used = 0.9;
+    assert.deepEqual(loop.startAll(5), [40, 20, 10, LEAST, LEAST]);
+  });
+
+  it('allows no more than before if the messages do not need it', () => {
+    const loop = new TestLoop();
+    loop.start(Infinity);
+    loop.startAll(2);
+    loop.startAll(100, 12);
+    assert.deepEqual(loop.startAll(2), [40, 80]);
+  });
+
+  it('keeps the messages on disk that a queue does not start', async () => {
+    const loop = new TestLoop();
+    loop.used = 1;
+    const { log, close } = await openTestLog();
+    const messages = 60;
+    const jobs = Array.from({ length: messages }, (_, index): Job => {
+      return { host: '0123456789abcdef', index, target: 'url', type: 'trigger.armed', attempts: 0 };
+    });
+    await log.putAttached(jobs.flatMap(newRows));
+    const started: number[] = [];
+    const queue = new Queue(log, {
+      for_each_host: 8,
+      for_all: 256,
+      pace: loop.pace,
+      now: () => 0,
+      chance: () => 0,
+      attempt: (_, { index }) => {
+        started.push(index);
+        return Promise.resolve({ end: 'delivered' });
+      },
+      onEnd: () => undefined,
+      onTrouble: (error) => assert.fail(error as Error),
+    });
+    const left = async (): Promise<number> => (await log.attachedRows('webhook/')).length;
+    queue.start();
+    // The first window, then one more, then all that is left.
+    for (const expected of [LATE * LEAST, (LATE + 1) * LEAST]) {
+      await until(async () => (await left()) === messages - expected);
+      queue.wake();
+      await new Promise((resolve) => setImmediate(resolve));
+      assert.equal(started.length, expected);
+      loop.ms += WINDOW_MS;
+    }
+    const passing = setInterval(() => (loop.ms += WINDOW_MS), 1);
+    loop.used = 0;
+    await until(async () => (await left()) === 0);
+    clearInterval(passing);
+    assert.deepEqual(
+      started,
+      jobs.map(({ index }) => index),
+    );
+    await queue.stop();
+    await close();
+  });
+});
