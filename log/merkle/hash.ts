@@ -2,7 +2,7 @@
 // Browser-safe.
 
 import type { Suite } from '../crypto/suite.ts';
-import { fromBase64, fromHex, utf8 } from '../encoding/bytes.ts';
+import { cut, fromBase64, fromHex, utf8 } from '../encoding/bytes.ts';
 import { LogError } from '../errors.ts';
 
 /** Size of every hash. */
@@ -20,7 +20,7 @@ export const NODE_TAG = 0x01;
 
 /** The leaf hash SHA-256(00 ‖ data); `data` are the bytes of an entry. */
 export function leafHash(suite: Suite, data: Uint8Array): Uint8Array {
-  const input = new Uint8Array(1 + data.length);
+  const input = cut(1 + data.length);
   input[0] = LEAF_TAG;
   input.set(data, 1);
   return suite.sha256(input);

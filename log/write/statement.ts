@@ -4,9 +4,10 @@
 import { createHmac, hash } from 'node:crypto';
 import { lp, toHex } from '../encoding/bytes.ts';
 import { canonical, memberName } from '../encoding/canonical.ts';
-import { randomPiece } from '../crypto/native.ts';
+import { native, randomPiece } from '../crypto/native.ts';
 import type { Json, JsonObject } from '../encoding/json.ts';
 import { LogError } from '../errors.ts';
+import { leafHash } from '../merkle/hash.ts';
 import { FORBIDDEN_MEMBERS } from '../rules/declaration.ts';
 import type { Appended, Disclosure, Link } from '../types.ts';
 
@@ -115,13 +116,8 @@ export function entryBytesOf(
   return { bytes: tagged.subarray(1), leaf_hash: hash('sha256', tagged, 'buffer') };
 }
 
-/** RFC 6962 leaf hash on the server's fast path: one call over one buffer. */
-export function leafHashOf(entry: Uint8Array): Buffer {
-  const tagged = Buffer.allocUnsafe(entry.length + 1);
-  tagged[0] = 0;
-  tagged.set(entry, 1);
-  return hash('sha256', tagged, 'buffer');
-}
+/** The leaf hash of an entry, by the suite of the server. */
+export const leafHashOf = (entry: Uint8Array): Uint8Array => leafHash(native, entry);
 
 /** An entry's text: the text itself, the statement and the signature. Throws `store_corrupt` if it is not an entry. */
 export function readEntry(text: string): {

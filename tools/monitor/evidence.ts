@@ -402,7 +402,7 @@ class Gathering {
     read: (n: number, width: number) => Promise<readonly Uint8Array[]>,
   ): Promise<Buffer | null> {
     const { size } = this.reading.head;
-    const hashes: Buffer[] = [];
+    const hashes: Uint8Array[] = [];
     for (let n = first; n * TILE_WIDTH < size; n += 1) {
       const bundle = await this.tried(() => read(n, tileWidth(size, 0, n)));
       if (bundle === null) return null;

@@ -9,10 +9,10 @@ import {
   receiptOf,
   sessionRef,
   toBase64,
+  toHex,
 } from '../../../log/index.ts';
 import type { Json, JsonObject } from '../../../log/index.ts';
 import { native } from '../../../log/crypto/native.ts';
-import { leafHash } from '../../../log/merkle/hash.ts';
 import { formatTlogProof } from '../../../log/note/tlog-proof.ts';
 import {
   commit,
@@ -58,7 +58,7 @@ describe('statement: texts', () => {
         assert.equal(entry, canonical({ ...statement, signature: SIGNATURE }));
         const { bytes, leaf_hash } = entryBytesOf(text, signedBytes(text), SIGNATURE);
         assert.equal(bytes.toString(), entry);
-        assert.deepEqual(leaf_hash, leafHashOf(Buffer.from(entry)));
+        assert.equal(leaf_hash.toString('hex'), toHex(leafHashOf(bytes)));
         assert.deepEqual(readEntry(entry).signature, SIGNATURE);
         assert.equal(canonical(readEntry(entry).statement), canonical(statement));
       }),
@@ -96,12 +96,8 @@ describe('statement: texts', () => {
   });
 
   it('hash to RFC 6962 leaves', () => {
-    for (const text of ['', 'x', vectors.entries[0]!]) {
-      const bytes = Buffer.from(text);
-      assert.deepEqual(Buffer.from(leafHashOf(bytes)), Buffer.from(leafHash(native, bytes)));
-    }
     for (const [i, text] of vectors.entries.entries()) {
-      assert.equal(leafHashOf(Buffer.from(text)).toString('hex'), vectors.leaf_hashes[i]);
+      assert.equal(toHex(leafHashOf(Buffer.from(text))), vectors.leaf_hashes[i]);
       const { statement, signature } = readEntry(text);
       assert.equal(entryText(statementText(statement), signature), text);
     }
