@@ -13,7 +13,6 @@ import { Verified } from './verified.ts';
 import { watchOf } from './watch.ts';
 import { Webhook, webhookAddress } from '../webhook.ts';
 import { serveStatus } from '../status.ts';
-import { MonitorMetrics } from './metrics.ts';
 import { webhookReport } from './webhook.ts';
 
 /** The options of the command that are about these. */
@@ -78,11 +77,8 @@ export async function openExtras(
       },
     });
   }
-  const metrics = options.metrics === undefined ? null : new MonitorMetrics(interval_ms);
-  const status =
-    options.metrics === undefined || metrics === null
-      ? null
-      : await serveStatus(options.metrics, metrics);
+  const metrics =
+    options.metrics === undefined ? null : await openMetrics(options.metrics, interval_ms);
   const posted = webhook === undefined ? report : webhookReport(report, webhook);
   return {
     line: {
@@ -96,10 +92,17 @@ export async function openExtras(
     },
     async close() {
       await cosigner?.close();
-      await status?.close();
+      await metrics?.close();
       await webhook?.close(LAST_WORDS_MS);
     },
   };
+}
+
+async function openMetrics(address: string, interval_ms: number) {
+  const { MonitorMetrics } = await import('./metrics.ts');
+  const metrics = new MonitorMetrics(interval_ms);
+  const status = await serveStatus(address, metrics);
+  return { report: (next: Report) => metrics.report(next), close: () => status.close() };
 }
 
 async function freshnessOf({ policy, maxCosignatureAge }: MonitorExtras) {
