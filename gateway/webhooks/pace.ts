@@ -1,10 +1,10 @@
 // How fast a queue starts attempts, so that the service answers requests first (gateway/API.md §11).
 //
 // Attempts run on the event loop that answers requests. While the loop is busy, a queue starts few of them; the other
-// messages wait in the database. They are sent when the loop has time again. Time is divided into windows. Each window
-// has an allowance of attempts: the next one is twice as large if the attempts used this one up and left the loop time
-// for requests, and half as large if they did not. It is never smaller than `LEAST`, which is the guarantee for a
-// service that is always busy. An idle service starts an attempt at once.
+// messages wait in the database, and are sent when the loop has time again. Time is divided into windows, each with an
+// allowance of attempts. It halves after a window in which the loop was busy, and doubles when it was used up although
+// the loop had time in the last windows. It is never smaller than `LEAST`, which is the guarantee for a service that is
+// always busy. After a pause without messages on a loop with time, it is large enough to send a burst at once.
 
 import { performance } from 'node:perf_hooks';
 
@@ -18,12 +18,17 @@ export interface Loop {
 
 /** Length of a window. */
 const WINDOW_MS = 20;
-/** Attempts that every window allows: 250 a second. */
-const LEAST = 5;
+/** Attempts that every window allows: 100 a second. */
+const LEAST = 2;
+/** Attempts that a window allows after a pause, if the loop has time. */
+const FIRST = 64;
 /** Above this share of the loop's time, the attempts give way to requests. */
-const BUSY = 0.75;
-/** Windows that a late one stands for, so that turns longer than a window do not lower the guarantee. */
-const MOST_WINDOWS = 5;
+const BUSY = 0.9;
+/**
+ * Windows over which the mean utilization is taken, because a single window varies. A late window also counts as up to
+ * so many, so that long turns do not lower the guarantee.
+ */
+const WINDOWS = 5;
 
 /** Measures the event loop of this thread. */
 export function thisLoop(): Loop {
@@ -47,6 +52,8 @@ export class Pace {
   /** Attempts that the current window still allows. */
   #left = LEAST;
   #ends_ms = -Infinity;
+  /** Mean utilization of the last windows. */
+  #mean = 0;
 
   constructor(loop: Loop) {
     this.#loop = loop;
@@ -65,11 +72,13 @@ export class Pace {
   }
 
   #begin(now: number): void {
-    const busy = this.#loop.utilization() > BUSY;
-    if (busy) this.#allowance = Math.max(LEAST, Math.floor(this.#allowance / 2));
-    else if (this.#left === 0) this.#allowance *= 2;
-    const windows = 1 + Math.floor((now - this.#ends_ms) / WINDOW_MS);
-    this.#left = this.#allowance * Math.min(windows, MOST_WINDOWS);
+    const windows = Math.min(WINDOWS, 1 + Math.floor((now - this.#ends_ms) / WINDOW_MS));
+    const used = this.#loop.utilization();
+    this.#mean += ((used - this.#mean) * windows) / WINDOWS;
+    if (used > BUSY) this.#allowance = Math.max(LEAST, Math.floor(this.#allowance / 2));
+    else if (windows === WINDOWS) this.#allowance = Math.max(FIRST, this.#allowance);
+    else if (this.#left === 0 && this.#mean <= BUSY) this.#allowance *= 2;
+    this.#left = this.#allowance * windows;
     this.#ends_ms = now + WINDOW_MS;
   }
 }
