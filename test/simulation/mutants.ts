@@ -34,6 +34,12 @@ export const MUTANTS: readonly Mutant[] = [
     'await earlier;',
   ),
   mutant(
+    'a row that was just written is taken for absent',
+    'store/store.ts',
+    'this.#absent.written(write.key);',
+    '',
+  ),
+  mutant(
     'a file is not synced before its rename',
     'store/durable-file.ts',
     '      await file.sync();\n    } finally {\n      await file.close();\n    }\n    if (replace)',

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { ClassicLevel } from 'classic-level';
-import { metaKey, STORE_VERSION } from '../../../log/store/layout.ts';
+import { metaKey, PLUGIN_ROW, rowKey, STORE_VERSION } from '../../../log/store/layout.ts';
 import { openStore, put, write, type Store } from '../../../log/store/store.ts';
 import { intoTables } from '../../support/into-tables.ts';
 import { code } from '../write/kept-log.ts';
@@ -36,6 +36,38 @@ describe('store', () => {
       await store.close();
       store = await openStore(join(folder, 'db'));
     }
+  });
+
+  it('finds every row among many that are not there', async () => {
+    const row = (n: number): Buffer => rowKey(PLUGIN_ROW, `notes/${String(n)}`);
+    const there = new Set<number>();
+    const put200 = (from: number): Promise<void> => {
+      const rows = Array.from({ length: 200 }, (_, i) => from + 2 * i);
+      for (const n of rows) there.add(n);
+      return store.write(
+        rows.map((n) => put(row(n), key(String(n)))),
+        { sync: false },
+      );
+    };
+    await put200(0);
+    await store.close();
+    store = await openStore(join(folder, 'db'));
+    let from = 400;
+    for (let turn = 0; turn < 20; turn += 1) {
+      // The rows are looked up while the next ones are written.
+      const known = [...there];
+      const writing = put200(from);
+      for (const n of known) assert.equal(Buffer.from(store.get(row(n))!).toString(), String(n));
+      for (let n = 1; n < 100; n += 2) assert.equal(store.get(row(n)), undefined);
+      await writing;
+      from += 400;
+    }
+    await store.write([write(row(0), null), put(row(1), key('now'))]);
+    assert.equal(store.get(row(0)), undefined);
+    assert.equal(Buffer.from(store.get(row(1))!).toString(), 'now');
+    await store.close();
+    assert.throws(() => store.get(row(3)), code('log_unavailable'));
+    store = await openStore(join(folder, 'db'));
   });
 
   it('uses the last write of a key in a batch, and accepts an empty batch', async () => {
