@@ -172,7 +172,11 @@ export class Queue {
         return;
       }
       const host = this.#hosts.next();
-      if (host === undefined) return;
+      if (host === undefined) {
+        // The loaded jobs of a host may all have been in progress. Nothing else would read its next page then.
+        this.#hosts.readAhead();
+        return;
+      }
       const job = host.take();
       if (job !== undefined && this.#tryStart(host, job)) {
         pace.started();
