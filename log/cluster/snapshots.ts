@@ -4,6 +4,7 @@
 // it is unfinished and is not read. The two newest snapshots are kept; older ones, and the rounds that the older of the
 // two contains, are deleted. The last round stays, because the next one follows it: both snapshots may contain it. A
 // snapshot is written only to a database that has its last round, so a database that has lost commits is recognised.
+// Only the node that leads finishes and deletes snapshots: another one would delete the parts of an unfinished one.
 
 import { hash } from 'node:crypto';
 import { randomInt } from 'node:crypto';
@@ -11,6 +12,7 @@ import { decodeBatch, encodeBatch } from './batch.ts';
 import type { ClusterDatabase, StreamPosition } from './database.ts';
 import type { Replica } from './replica.ts';
 import { LogError } from '../errors.ts';
+import { HELD } from '../store/postgres.ts';
 import { put, type Write } from '../store/store.ts';
 
 const PART_BYTES = 2 * 1024 * 1024;
@@ -30,20 +32,28 @@ const INSERT_PART =
 
 /** A snapshot that is made before the first round, when a cluster is founded, follows no round. */
 const INSERT_HEADER = `
+  WITH ${HELD}
   INSERT INTO actlog_snapshot (stream, id, part, seq, rows)
-  SELECT $1, $2::bigint, 0, $3::bigint, $4
-  WHERE $3::bigint = 0 OR EXISTS (
-    SELECT 1 FROM actlog_round WHERE stream = $1 AND seq = $3::bigint AND digest = $5)
+  SELECT $2, $3::bigint, 0, $4::bigint, $5 FROM held
+  WHERE $4::bigint = 0 OR EXISTS (
+    SELECT 1 FROM actlog_round WHERE stream = $2 AND seq = $4::bigint AND digest = $6)
   RETURNING seq`;
+
+const DELETE_OTHERS = `
+  WITH ${HELD}
+  DELETE FROM actlog_snapshot
+  WHERE stream = $2 AND NOT (id = ANY($3)) AND EXISTS (SELECT 1 FROM held)`;
 
 /**
  * Writes a snapshot of a copy, while it takes further rounds. Returns the number of bytes.
  *
- * @throws LogError `rounds_lost` if the database does not have the last round of the snapshot: it has lost commits, and
- *   the snapshot would hide that, or another node has written newer snapshots
+ * @throws LogError `rounds_lost` if this node no longer leads, or if the database does not have the last round of the
+ *   snapshot: it has lost commits, and the snapshot would hide that
  */
 export async function writeSnapshot(database: ClusterDatabase, replica: Replica): Promise<number> {
   const { stream } = replica;
+  // The lease may be lost and taken again while the parts are written.
+  const { epoch } = database.lease;
   const id = Date.now() * 1000 + randomInt(1000);
   let position: StreamPosition | null = null;
   let writes: Write[] = [];
@@ -74,12 +84,15 @@ export async function writeSnapshot(database: ClusterDatabase, replica: Replica)
     sum: hash('sha256', Buffer.concat(sums), 'hex'),
   };
   const values = [Buffer.from(JSON.stringify(header)), Buffer.from(at.digest)];
-  const written = await database.postgres.once(INSERT_HEADER, [stream, id, at.seq, ...values]);
+  const named = [epoch, stream, id, at.seq, ...values];
+  const written = await database.postgres.once(INSERT_HEADER, named);
   if (written.length === 0) {
-    const message = `the database lacks round ${String(at.seq)} of ${stream}, the last one of a snapshot`;
+    const message =
+      `this node no longer leads, or the database lacks round ${String(at.seq)} of ${stream}, the last one of a ` +
+      'snapshot';
     throw new LogError('rounds_lost', message);
   }
-  await trim(database, stream);
+  await trim(database, stream, epoch);
   return bytes;
 }
 
@@ -95,7 +108,8 @@ export async function snapshotBytes(
  * Fills an empty copy from the newest snapshot. Does nothing if there is none.
  *
  * @param progress receives the share of the snapshot that is applied, from 0 to 1
- * @throws LogError `store_corrupt` if a part is missing or damaged
+ * @throws LogError `store_corrupt` if a part is missing or damaged, `log_unavailable` if the snapshot was deleted for newer
+ *   ones
  */
 export async function loadSnapshot(
   database: ClusterDatabase,
@@ -111,6 +125,9 @@ export async function loadSnapshot(
     const sql = 'SELECT rows FROM actlog_snapshot WHERE stream = $1 AND id = $2 AND part = $3';
     const [row] = await database.postgres.query(sql, [stream, id, part]);
     if (row === undefined) {
+      if ((await newest(database, stream))?.id !== id) {
+        throw new LogError('log_unavailable', `newer snapshots of ${stream} were made meanwhile`);
+      }
       throw new LogError(
         'store_corrupt',
         `part ${String(part)} of a snapshot of ${stream} is missing`,
@@ -144,16 +161,17 @@ async function newest(
 }
 
 /** Deletes all snapshots but the two newest, and the rounds that the older of them contains. */
-async function trim(database: ClusterDatabase, stream: string): Promise<void> {
+async function trim(
+  database: ClusterDatabase,
+  stream: string,
+  epoch: string | null,
+): Promise<void> {
   const rows = await database.postgres.query(
     'SELECT id, seq FROM actlog_snapshot WHERE stream = $1 AND part = 0 ORDER BY seq DESC, id DESC LIMIT 2',
     [stream],
   );
   const ids = rows.map(({ id }) => id as string);
-  await database.postgres.query(
-    'DELETE FROM actlog_snapshot WHERE stream = $1 AND NOT (id = ANY($2))',
-    [stream, ids],
-  );
+  await database.postgres.query(DELETE_OTHERS, [epoch, stream, ids]);
   const older = rows[1];
   if (older === undefined) return;
   await database.postgres.query(

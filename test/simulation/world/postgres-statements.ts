@@ -449,16 +449,19 @@ const STATEMENTS: readonly (readonly [sql: string, name: string | null, run: Sta
       }),
     ],
     [
-      `INSERT INTO actlog_snapshot (stream, id, part, seq, rows) SELECT $1, $2::bigint, 0, $3::bigint, $4
-       WHERE $3::bigint = 0 OR EXISTS (
-         SELECT 1 FROM actlog_round WHERE stream = $1 AND seq = $3::bigint AND digest = $5)
+      `WITH ${HELD}
+       INSERT INTO actlog_snapshot (stream, id, part, seq, rows) SELECT $2, $3::bigint, 0, $4::bigint, $5 FROM held
+       WHERE $4::bigint = 0 OR EXISTS (
+         SELECT 1 FROM actlog_round WHERE stream = $2 AND seq = $4::bigint AND digest = $6)
        RETURNING seq`,
       'write a snapshot',
-      (tables, [stream, id, seq, rows, digest]) => {
+      (tables, [epoch, stream, id, seq, rows, digest]) => {
+        const lease = held(tables, epoch);
         const round = tables.of(text(stream)).get(Number(seq));
-        if (Number(seq) !== 0 && round?.digest.equals(bytes(digest)) !== true) return { rows: [] };
+        const there = Number(seq) === 0 || round?.digest.equals(bytes(digest)) === true;
+        if (lease.rows === 0 || !there) return { rows: [], locks: lease.locks };
         const change = insertPart(tables, [stream, id, 0, seq, rows]);
-        return { rows: [{ seq: text(seq) }], changes: [change] };
+        return { rows: [{ seq: text(seq) }], changes: [change], locks: lease.locks };
       },
     ],
     [
@@ -472,30 +475,27 @@ const STATEMENTS: readonly (readonly [sql: string, name: string | null, run: Sta
     [
       'SELECT id, rows FROM actlog_snapshot WHERE stream = $1 AND part = 0 ORDER BY seq DESC, id DESC LIMIT 1',
       null,
-      (tables, [stream]) => ({
-        rows: tables
-          .headers(text(stream))
-          .slice(0, 1)
-          .map(({ id, rows }) => ({ id: String(id), rows })),
-      }),
+      (tables, [stream]) => {
+        const one = tables.headers(text(stream)).slice(0, 1);
+        return { rows: one.map(({ id, rows }) => ({ id: String(id), rows })) };
+      },
     ],
     [
       'SELECT id, seq FROM actlog_snapshot WHERE stream = $1 AND part = 0 ORDER BY seq DESC, id DESC LIMIT 2',
       null,
-      (tables, [stream]) => ({
-        rows: tables
-          .headers(text(stream))
-          .slice(0, 2)
-          .map(({ id, seq }) => ({ id: String(id), seq: big(seq) })),
-      }),
+      (tables, [stream]) => {
+        const two = tables.headers(text(stream)).slice(0, 2);
+        return { rows: two.map(({ id, seq }) => ({ id: String(id), seq: big(seq) })) };
+      },
     ],
     [
-      'DELETE FROM actlog_snapshot WHERE stream = $1 AND NOT (id = ANY($2))',
+      `WITH ${HELD} DELETE FROM actlog_snapshot
+       WHERE stream = $2 AND NOT (id = ANY($3)) AND EXISTS (SELECT 1 FROM held)`,
       null,
-      (tables, [stream, ids]) => {
+      (tables, [epoch, stream, ids]) => {
         const kept = new Set(list(ids).map(Number));
         const gone = (row: SnapshotRow): boolean => row.stream === stream && !kept.has(row.id);
-        return { rows: [], changes: deleteSnapshots(tables, gone) };
+        return whileHeld(tables, epoch, () => deleteSnapshots(tables, gone));
       },
     ],
     [
