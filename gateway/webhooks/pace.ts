@@ -72,13 +72,15 @@ export class Pace {
   }
 
   #begin(now: number): void {
-    const windows = Math.min(WINDOWS, 1 + Math.floor((now - this.#ends_ms) / WINDOW_MS));
+    const ended = 1 + Math.floor((now - this.#ends_ms) / WINDOW_MS);
+    const windows = Math.min(WINDOWS, ended);
     const used = this.#loop.utilization();
     this.#mean += ((used - this.#mean) * windows) / WINDOWS;
     if (used > BUSY) this.#allowance = Math.max(LEAST, Math.floor(this.#allowance / 2));
     else if (windows === WINDOWS) this.#allowance = Math.max(FIRST, this.#allowance);
     else if (this.#left === 0 && this.#mean <= BUSY) this.#allowance *= 2;
     this.#left = this.#allowance * windows;
-    this.#ends_ms = now + WINDOW_MS;
+    // Not from now on: windows that each begin a little late would allow less than LEAST of them.
+    this.#ends_ms = ended > WINDOWS ? now + WINDOW_MS : this.#ends_ms + ended * WINDOW_MS;
   }
 }

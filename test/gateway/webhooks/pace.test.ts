@@ -64,6 +64,18 @@ describe('the pace of webhooks', () => {
     assert.equal(loop.start(200), 200);
   });
 
+  it('keeps to this rate if every turn of the loop comes a little late', () => {
+    const loop = new TestLoop();
+    loop.used = 1;
+    loop.start(Infinity);
+    let started = 0;
+    for (let turn = 0; turn < 100; turn += 1) {
+      loop.ms += WINDOW_MS + 2;
+      started += loop.start(Infinity);
+    }
+    assert.equal(started, (100 * (WINDOW_MS + 2) * LEAST) / WINDOW_MS);
+  });
+
   it('allows more while the loop has time, and less when it has none', () => {
     const loop = new TestLoop();
     loop.used = 1;
