@@ -6,8 +6,7 @@
 // snapshot is written only to a database that has its last round, so a database that has lost commits is recognised.
 // Only the node that leads finishes and deletes snapshots: another one would delete the parts of an unfinished one.
 
-import { hash } from 'node:crypto';
-import { randomInt } from 'node:crypto';
+import { hash, randomInt } from 'node:crypto';
 import { decodeBatch, encodeBatch } from './batch.ts';
 import type { ClusterDatabase, StreamPosition } from './database.ts';
 import type { Replica } from './replica.ts';
@@ -83,9 +82,9 @@ export async function writeSnapshot(database: ClusterDatabase, replica: Replica)
     bytes,
     sum: hash('sha256', Buffer.concat(sums), 'hex'),
   };
-  const values = [Buffer.from(JSON.stringify(header)), Buffer.from(at.digest)];
-  const named = [epoch, stream, id, at.seq, ...values];
-  const written = await database.postgres.once(INSERT_HEADER, named);
+  const [rows, digest] = [Buffer.from(JSON.stringify(header)), Buffer.from(at.digest)];
+  const values = [epoch, stream, id, at.seq, rows, digest];
+  const written = await database.postgres.once(INSERT_HEADER, values);
   if (written.length === 0) {
     const message =
       `this node no longer leads, or the database lacks round ${String(at.seq)} of ${stream}, the last one of a ` +

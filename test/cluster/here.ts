@@ -34,7 +34,7 @@ export async function caughtUp(node: Running, with_: Running): Promise<void> {
   await node.gateway.cluster?.reached(with_.gateway.cluster?.applied() ?? {});
 }
 
-/** The nodes of a suite, each on a folder of its own, on one new database. */
+/** The nodes of one cluster for a test suite: they share a new database, and each has its own data folder. */
 export interface SuiteNodes {
   readonly running: ReadonlySet<Running>;
   /** The address of the database. */
