@@ -108,7 +108,7 @@ export async function joinCluster(joining: Joining): Promise<ClusterIdentity> {
   for (;;) {
     const known = await clusterIn(database);
     if (known !== null) {
-      await enterCluster(config.DATA_DIR, known);
+      await enterCluster(database, config.DATA_DIR, known);
       return known;
     }
     // If the connection was lost, the next look at the cluster says whether the database answers.
@@ -131,7 +131,11 @@ export async function joinCluster(joining: Joining): Promise<ClusterIdentity> {
  *
  * @throws LogError `data_not_adopted` if the folder has other data
  */
-async function enterCluster(data: string, { id }: ClusterIdentity): Promise<void> {
+async function enterCluster(
+  database: ClusterDatabase,
+  data: string,
+  { id }: ClusterIdentity,
+): Promise<void> {
   const marker = await readMarker(data);
   // This node was stopped while it founded a cluster, and another node has founded it since.
   const abandoned = marker?.['founding'] === true && marker['id'] !== id;
@@ -152,7 +156,7 @@ async function enterCluster(data: string, { id }: ClusterIdentity): Promise<void
       `${data} belongs to another cluster than that of DATABASE_URL`,
     );
   }
-  if (marker['founding'] === true) await finishFounding(data, id);
+  if (marker['founding'] === true) await finishFounding(database, data, id);
 }
 
 /**
@@ -189,12 +193,18 @@ async function foundCluster(joining: Joining): Promise<ClusterIdentity> {
   await writeMarker(data, { id, founding: true });
   await database.clear();
   await rm(join(data, GATEWAY_COPY), { recursive: true, force: true });
-  if (hasData(data)) {
+  const adopts = hasData(data);
+  if (adopts) {
     logger.info({ data }, 'founding a cluster with the data of this folder');
-    await copyData(joining, identity);
+    await copySecrets(joining);
+    await copyStreams(joining, identity);
   }
   await database.register.advance(CLUSTER, null, { id, logs });
-  await finishFounding(data, id);
+  // Before the folder loses its copies: the database may have failed over to one that lacks the latest commits.
+  while (adopts && !(await database.hasSecrets(database.lease.epoch ?? '0'))) {
+    await copySecrets(joining);
+  }
+  await finishFounding(database, data, id);
   return identity;
 }
 
@@ -209,15 +219,26 @@ async function adoptRegister(config: Config): Promise<void> {
   await register.close();
 }
 
-async function copyData(
-  { config, database, secrets, logger }: Joining,
-  identity: ClusterIdentity,
-): Promise<void> {
+/** Copies the key files and the keys of disclosures. */
+async function copySecrets({ config, database, secrets }: Joining): Promise<void> {
   const data = config.DATA_DIR;
   const keys = join(data, 'keys');
   const passphrase = passphraseOf(config);
   if (passphrase !== undefined) await encryptKeyFiles(keys, passphrase);
   await new KeyFolder(keys, secrets).share();
+  const disclosures = await levelRows(join(data, 'private'), privatePlace(database.register));
+  for (let at = 0; at < disclosures.length; at += CHUNK) {
+    const some = disclosures.slice(at, at + CHUNK);
+    await secrets.put(new Map(some.map(({ key, value }) => [DISCLOSURE_KEYS + key, value])));
+  }
+}
+
+/** Copies the logs and the database of the gateway. */
+async function copyStreams(
+  { config, database, logger }: Joining,
+  identity: ClusterIdentity,
+): Promise<void> {
+  const data = config.DATA_DIR;
   const { register, lease } = database;
   for (const [stream, folder] of streamsOf(identity, data)) {
     const options = { database, stream, folder, cluster: identity.id, onFailure: () => undefined };
@@ -234,15 +255,6 @@ async function copyData(
     }
     logger.info({ stream }, 'the cluster has the data of a stream');
   }
-  const disclosures = await levelRows(join(data, 'private'), privatePlace(register));
-  for (let at = 0; at < disclosures.length; at += CHUNK) {
-    const some = disclosures.slice(at, at + CHUNK);
-    await secrets.put(new Map(some.map(({ key, value }) => [DISCLOSURE_KEYS + key, value])));
-  }
-  // The cluster has these values in rounds and secrets; the ones of the folder would refuse a return to it.
-  await database.postgres.query(
-    "DELETE FROM actlog_register WHERE name IN ('gateway', 'private', 'folder')",
-  );
 }
 
 const CHUNK = 5000;
@@ -260,7 +272,11 @@ async function levelRows(
 }
 
 /** Deletes what the cluster has now: above all the keys of disclosures, which an erasure must destroy everywhere. */
-async function finishFounding(data: string, id: string): Promise<void> {
+async function finishFounding(database: ClusterDatabase, data: string, id: string): Promise<void> {
+  // These values of the register would refuse a return to the folder.
+  await database.postgres.query(
+    "DELETE FROM actlog_register WHERE name IN ('gateway', 'private', 'folder')",
+  );
   await rm(join(data, 'private'), { recursive: true, force: true });
   await rm(join(data, 'gateway'), { recursive: true, force: true });
   await writeMarker(data, { id });

@@ -17,7 +17,7 @@ export class KeyFolder {
   readonly #turns = new Turns();
   /** Whether the folder may differ from what is shared. */
   outdated = true;
-  /** Whether the database has lost commits, and may lack files of this folder. */
+  /** Whether the database has lost commits or secrets, and may lack files of this folder. */
   #lost = false;
 
   constructor(folder: string, secrets: Secrets) {
@@ -42,7 +42,7 @@ export class KeyFolder {
     });
   }
 
-  /** The database has lost commits that this node has applied. */
+  /** The database has lost commits that this node has applied, or secrets that it has put. */
   databaseLost(): void {
     this.#lost = true;
   }

@@ -338,6 +338,7 @@ class Node {
   #depose(error: unknown): void {
     if (this.#deposed !== null) return;
     this.#deposed = error;
+    if (isLogError(error) && error.code === 'rounds_lost') this.#keys.databaseLost();
     const copies = this.#copies as Copies | undefined;
     void copies?.stopLeading();
     this.#waiting.wake();

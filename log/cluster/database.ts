@@ -3,7 +3,9 @@
 //   actlog_round     the committed rounds of each stream, numbered from 1 without a gap. A round states the digest of its
 //                    history, so two histories that differ anywhere differ in every later digest.
 //   actlog_snapshot  all rows of a stream after a round, in parts (snapshots.ts)
-//   actlog_secret    key files and the keys of disclosures, sealed (secrets.ts)
+//   actlog_secret    key files and the keys of disclosures, sealed (secrets.ts), and the mark: a value that changes with
+//                    each put. A leader commits rounds only while it finds the mark that it has put, so no round uses
+//                    a secret that the database has lost.
 //   actlog_seen      what a node has applied beyond the last round: the database has lost commits
 //
 // The lease and the checkpoint register are those of store/postgres.ts and store/postgres-register.ts.
@@ -87,6 +89,9 @@ export interface StreamState {
   readonly common: StreamPosition | null;
 }
 
+/** The row of the mark in actlog_secret. */
+export const MARK = 'mark';
+
 /** Channel of NOTIFY; a notification means that some stream or the lease has changed. */
 const CHANNEL = 'actlog';
 
@@ -94,9 +99,12 @@ const INSERT = `
   WITH ${HELD}
   INSERT INTO actlog_round (stream, seq, epoch, digest, batch)
   SELECT $2, $3::bigint, $1::bigint, $4, $5 FROM held
-  WHERE $3::bigint = 1 OR EXISTS (
-    SELECT 1 FROM actlog_round WHERE stream = $2 AND seq = $3::bigint - 1 AND digest = $6)
+  WHERE coalesce((SELECT sealed FROM actlog_secret WHERE name = '${MARK}'), '') = ANY($7::bytea[])
+    AND ($3::bigint = 1 OR EXISTS (
+      SELECT 1 FROM actlog_round WHERE stream = $2 AND seq = $3::bigint - 1 AND digest = $6))
   RETURNING seq`;
+const MARKED = 'SELECT sealed FROM actlog_secret WHERE name = $1';
+const DIGEST = 'SELECT digest FROM actlog_round WHERE stream = $1 AND seq = $2';
 
 const STATE = `
   SELECT s.name, greatest(last.seq, (SELECT max(seq) FROM actlog_snapshot p WHERE p.stream = s.name)) AS last,
@@ -123,6 +131,8 @@ export class ClusterDatabase {
   readonly register: PostgresRegister;
   #listening: PoolClient | null = null;
   #notifying = false;
+  /** The values that the mark may have in an epoch of this node. */
+  #marks: { readonly epoch: string; readonly values: readonly Buffer[] } | null = null;
 
   private constructor(postgres: Postgres, lease: Lease) {
     this.postgres = postgres;
@@ -177,10 +187,34 @@ export class ClusterDatabase {
   }
 
   /**
+   * The values that the mark may have while this node leads: that of the last put, and those of later puts whose outcome
+   * is not known. The first call of an epoch reads the mark. A database that has lost a put since then has another value.
+   */
+  async marks(epoch: string): Promise<readonly Buffer[]> {
+    if (this.#marks?.epoch !== epoch) {
+      const mark = await this.#mark();
+      if (this.#marks?.epoch !== epoch) this.#marks = { epoch, values: [mark] };
+    }
+    return this.#marks.values;
+  }
+
+  /** Sets the values that the mark may have from now on. */
+  expectMarks(epoch: string, values: readonly Buffer[]): void {
+    this.#marks = { epoch, values };
+  }
+
+  /** Whether the database has the secrets that this node has put in an epoch, or had found there. */
+  async hasSecrets(epoch: string): Promise<boolean> {
+    const mark = await this.#mark();
+    return (await this.marks(epoch)).some((value) => value.equals(mark));
+  }
+
+  /**
    * Commits the next round of a stream. If the outcome is unknown because the connection was lost, the row is read back:
    * a round with this digest was committed; if there is none, and the lease is still held, it is inserted again.
    *
-   * @throws LogError `lease_lost`, `rounds_lost`; `log_unavailable` if the outcome remains unknown
+   * @throws LogError `lease_lost`; `rounds_lost` if the database has lost rounds or secrets; `log_unavailable` if the
+   *   outcome remains unknown
    */
   async commit(
     stream: string,
@@ -193,14 +227,14 @@ export class ClusterDatabase {
       try {
         const values = [
           ...[epoch, stream, seq, Buffer.from(digest), batch],
-          Buffer.from(before.digest),
+          ...[Buffer.from(before.digest), [...(await this.marks(epoch))]],
         ];
         if ((await this.postgres.once(INSERT, values)).length === 1) return;
-        throw await this.#whyNot(epoch, stream, seq);
+        const why = await this.#whyNot(stream, epoch, before);
+        if (why !== null) throw why;
       } catch (error) {
         if (isLogError(error)) throw error;
-        const sql = 'SELECT digest FROM actlog_round WHERE stream = $1 AND seq = $2';
-        const [found] = await this.#whileHeld(epoch, sql, [stream, seq], error);
+        const [found] = await this.#whileHeld(epoch, DIGEST, [stream, seq], error);
         if (found !== undefined) {
           if ((found['digest'] as Buffer).equals(digest)) return;
           throw new LogError('lease_lost', 'another node committed this round');
@@ -226,10 +260,26 @@ export class ClusterDatabase {
     }
   }
 
-  async #whyNot(epoch: string, stream: string, seq: number): Promise<Error> {
+  /** Why a round was not inserted; null if only the mark changed meanwhile. */
+  async #whyNot(stream: string, epoch: string, before: StreamPosition): Promise<Error | null> {
     const [row] = await this.postgres.once('SELECT 1 FROM actlog_lease WHERE epoch = $1', [epoch]);
     if (row === undefined) return new LogError('lease_lost', 'another node has taken the lease');
-    return new LogError('rounds_lost', `the database lacks round ${String(seq - 1)} of ${stream}`);
+    if (!(await this.hasSecrets(epoch))) {
+      return new LogError('rounds_lost', 'the database lacks secrets that this node has put');
+    }
+    if (before.seq === 0) return null;
+    const [last] = await this.postgres.once(DIGEST, [stream, before.seq]);
+    if ((last?.['digest'] as Buffer | undefined)?.equals(before.digest) === true) return null;
+    return new LogError(
+      'rounds_lost',
+      `the database lacks round ${String(before.seq)} of ${stream}`,
+    );
+  }
+
+  /** The mark; empty before the first put. */
+  async #mark(): Promise<Buffer> {
+    const [row] = await this.postgres.query(MARKED, [MARK]);
+    return row === undefined ? Buffer.alloc(0) : (row['sealed'] as Buffer);
   }
 
   /** The rounds after a position, oldest first. */

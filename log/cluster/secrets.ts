@@ -6,6 +6,8 @@
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes, scrypt } from 'node:crypto';
 import { isLogError, LogError } from '../errors.ts';
 import { HELD } from '../store/postgres.ts';
+import { Turns } from '../turns.ts';
+import { MARK } from './database.ts';
 import type { ClusterDatabase } from './database.ts';
 
 const CIPHER = 'aes-256-gcm';
@@ -13,6 +15,8 @@ const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 /** 128 MiB for a guess. */
 const COST = { N: 2 ** 17, r: 8, p: 1, maxmem: 256 * 1024 * 1024 };
+
+const MARK_BYTES = 16;
 
 /** The row of the salt, which is not sealed, and the row that only the right passphrase opens. */
 const SALT = 'salt';
@@ -32,6 +36,7 @@ const DELETE = `
 export class Secrets {
   readonly #database: ClusterDatabase;
   readonly #key: Buffer;
+  readonly #puts = new Turns();
 
   private constructor(database: ClusterDatabase, key: Buffer) {
     this.#database = database;
@@ -85,10 +90,12 @@ export class Secrets {
     return row === undefined ? undefined : this.#open(name, row['sealed'] as Buffer);
   }
 
-  /** All secrets whose names have a prefix. */
+  /** All secrets whose names have a prefix. A leader commits no round on a database that loses one of them later. */
   async all(prefix: string): Promise<ReadonlyMap<string, Uint8Array>> {
+    const { lease, postgres } = this.#database;
+    if (lease.epoch !== null) await this.#database.marks(lease.epoch);
     const sql = 'SELECT name, sealed FROM actlog_secret WHERE starts_with(name, $1) ORDER BY name';
-    const rows = await this.#database.postgres.query(sql, [prefix]);
+    const rows = await postgres.query(sql, [prefix]);
     return new Map(
       rows.map(({ name, sealed }) => [
         name as string,
@@ -98,16 +105,23 @@ export class Secrets {
   }
 
   /**
-   * Puts secrets; only the leader may. They are durable when it resolves.
+   * Puts secrets; only the leader may. They are durable when it resolves. If the database loses them later, this node
+   * commits no more rounds in its epoch.
    *
    * @throws LogError `not_leader`, `log_unavailable`
    */
   async put(secrets: ReadonlyMap<string, Uint8Array>): Promise<void> {
     if (secrets.size === 0) return;
-    const names = [...secrets.keys()];
-    const sealed = [...secrets].map(([name, secret]) => this.#seal(name, secret));
-    const rows = await this.#database.postgres.query(PUT, [this.#epoch(), names, sealed]);
-    if (rows.length !== names.length) throw notLeader();
+    await this.#puts.run(async () => {
+      const epoch = this.#epoch();
+      const mark = randomBytes(MARK_BYTES);
+      this.#database.expectMarks(epoch, [...(await this.#database.marks(epoch)), mark]);
+      const sealed = [...secrets].map(([name, secret]) => this.#seal(name, secret));
+      const values = [epoch, [...secrets.keys(), MARK], [...sealed, mark]];
+      const rows = await this.#database.postgres.query(PUT, values);
+      if (rows.length !== secrets.size + 1) throw notLeader();
+      this.#database.expectMarks(epoch, [mark]);
+    });
   }
 
   /**

@@ -97,10 +97,17 @@ function checkRows({ nodes, rows, torn }: ClusterRun): void {
   }
 }
 
-/** A secret is in no round, snapshot, copy or file, and one that was erased is not in the database either. */
+/**
+ * A secret is in no round, snapshot, copy or file. One that a round uses is in the database, and one that was erased is
+ * not.
+ */
 function checkSecrets({ secrets, server, nodes, torn }: ClusterRun): void {
   const { tables } = server;
-  for (const [key, { all: values, erased }] of secrets) {
+  for (const [key, { all: values, erased, gone }] of secrets) {
+    const used = nodes[0]?.gateway?.store.counts.has(`disclosed/${key}`) === true;
+    if (used && !gone && !torn && !tables.secrets.has(`disclosure/${key}`)) {
+      throw new Broken('secret lost', key);
+    }
     if (erased && !torn && tables.secrets.has(`disclosure/${key}`)) {
       throw new Broken('secret not erased', key);
     }

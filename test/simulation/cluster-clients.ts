@@ -44,10 +44,13 @@ export class ClusterClients {
   readonly sent = new Map<number, 'maybe' | 'acknowledged'>();
   /** Values of rows of the gateway's database: the one that was acknowledged last, and those that may have come later. */
   readonly rows = new Map<string, { acknowledged: number; readonly maybe: Set<number> }>();
-  /** Secrets of disclosures in hex, and whether an erasure was acknowledged after the last put. */
+  /**
+   * Secrets of disclosures in hex: whether an erasure was acknowledged after the last put, and whether the database may
+   * lack one that a round uses, because it was erased or lost together with rounds.
+   */
   readonly secrets = new Map<
     string,
-    { readonly all: Set<string>; erased: boolean; open: number }
+    { readonly all: Set<string>; erased: boolean; gone: boolean; open: number }
   >();
   /** Whether the database lost commits that no node could report, so that two histories may exist. */
   torn = false;
@@ -125,6 +128,7 @@ export class ClusterClients {
         const known = this.secrets.get(key) ?? {
           all: new Set<string>(),
           erased: false,
+          gone: false,
           open: 0,
         };
         this.secrets.set(key, known);
@@ -141,6 +145,7 @@ export class ClusterClients {
         if (known === undefined) return;
         const puts = known.all.size;
         const { open } = known;
+        known.gone = true;
         this.send(step.at, { do: 'erase', key }, () => {
           if (open === 0 && known.all.size === puts) known.erased = true;
         });

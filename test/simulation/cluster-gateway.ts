@@ -204,6 +204,8 @@ async function perform(gateway: OpenGateway, ask: Ask): Promise<Answer> {
         [{ key: ask.key, value: Buffer.from(ask.secret, 'hex') }],
         { fresh: true },
       );
+      // As with an entry, the round that uses the key comes after it.
+      await store.putCounts([[`disclosed/${ask.key}`, 1]]);
       return { done: true };
     case 'erase':
       await secretRows(member.secrets).erase(ask.key);

@@ -31,9 +31,8 @@ export const CLUSTER_MUTANTS: readonly Mutant[] = [
   mutant(
     'a commit of unknown outcome counts as committed',
     'log/cluster/database.ts',
-    `        const [found] = await this.#whileHeld(epoch, sql, [stream, seq], error);`,
-    `        const [found] = [{ digest }] as QueryResultRow[];
-        void sql;`,
+    `        const [found] = await this.#whileHeld(epoch, DIGEST, [stream, seq], error);`,
+    `        const [found] = [{ digest }] as QueryResultRow[];`,
   ),
   mutant(
     'a round that was not inserted counts as committed',

@@ -368,7 +368,10 @@ export class ClusterRun extends ClusterClients {
     this.#keysLost ||= rows.some((row) => row.startsWith('secret/file/'));
     // A gateway repeats erasures at its start, from the entries that state them; this one has none.
     for (const [key, known] of this.secrets) {
-      if (rows.includes(`secret/disclosure/${key}`)) known.erased = false;
+      if (!rows.includes(`secret/disclosure/${key}`)) continue;
+      known.erased = false;
+      // Rounds that use it are given back, and the key is not.
+      known.gone ||= rows.some((row) => row.startsWith('round/'));
     }
   }
 

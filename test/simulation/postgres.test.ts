@@ -5,7 +5,8 @@ import assert from 'node:assert/strict';
 import pg from 'pg';
 import { ClusterDatabase } from '../../log/index.ts';
 import { postgresSuite } from '../support/postgres.ts';
-import { PostgresError, statementOf, statementTexts } from './world/postgres-statements.ts';
+import { PostgresError } from './world/postgres-changes.ts';
+import { statementOf, statementTexts } from './world/postgres-statements.ts';
 import { Tables } from './world/postgres-tables.ts';
 import { Random } from './world/random.ts';
 
@@ -28,7 +29,7 @@ const VALUES = {
   id: (random) => random.between(1, 3),
   part: (random) => random.between(1, 3),
   ids: (random) => [random.between(1, 3), random.between(1, 3)],
-  secret: (random) => random.pick(['file/a', 'file/b', 'disclosure/c']),
+  secret: (random) => random.pick(['file/a', 'file/b', 'disclosure/c', 'mark']),
   secrets: (random) =>
     random.pick([
       ['file/a', 'disclosure/c'],
@@ -36,6 +37,7 @@ const VALUES = {
       ['none/d', 'file/b'],
     ]),
   sealed: (random) => [Buffer.from([random.int(3)]), Buffer.from([random.int(3)])],
+  marks: (random) => [Buffer.alloc(0), Buffer.from([random.int(3)])],
   prefix: (random) => random.pick(['file/', 'disclosure/', 'x']),
   streams: () => ['gateway', 'live-1', 'none'],
   seqs: (random) => [random.int(7), random.int(7), 0],
@@ -74,7 +76,7 @@ const PARAMETERS: readonly (readonly [beginning: string, parameters: Parameters]
 const WITH: readonly (readonly [part: string, parameters: Parameters])[] = [
   ['INSERT INTO actlog_register', ['epoch', 'register', 'value']],
   ['UPDATE actlog_register', ['epoch', 'register', 'value', 'value']],
-  ['INSERT INTO actlog_round', ['epoch', 'stream', 'seq', 'bytes', 'bytes', 'bytes']],
+  ['INSERT INTO actlog_round', ['epoch', 'stream', 'seq', 'bytes', 'bytes', 'bytes', 'marks']],
   ['INSERT INTO actlog_snapshot', ['epoch', 'stream', 'id', 'from', 'bytes', 'bytes']],
   ['NOT (id = ANY', ['epoch', 'stream', 'ids']],
   ['INSERT INTO actlog_secret', ['epoch', 'secrets', 'sealed']],

@@ -5,8 +5,22 @@
 // A statement reads the tables and says what it answers, what it changes and which rows it locks. The server
 // (postgres.ts) decides when the changes are committed.
 
+import {
+  bytes,
+  deleteRounds,
+  deleteSnapshots,
+  forget,
+  insertPart,
+  insertRound,
+  LEASE,
+  setLease,
+  setRegister,
+  setSecret,
+  text,
+} from './postgres-changes.ts';
+import type { Values } from './postgres-changes.ts';
 import { max } from './postgres-tables.ts';
-import type { Change, LeaseRow, Lock, RoundRow, SnapshotRow, Tables } from './postgres-tables.ts';
+import type { Change, Lock, SnapshotRow, Tables } from './postgres-tables.ts';
 
 type Answer = readonly Readonly<Record<string, unknown>>[];
 
@@ -17,129 +31,21 @@ export interface Effect {
   readonly locks?: readonly Lock[];
 }
 
-/** An error that PostgreSQL answers with, with its SQLSTATE. */
-export class PostgresError extends Error {
-  readonly code: string;
-
-  constructor(code: string, message: string) {
-    super(message);
-    this.code = code;
-  }
-}
-
-const duplicate = (table: string): PostgresError =>
-  new PostgresError('23505', `duplicate key value violates unique constraint "${table}_pkey"`);
-
-type Values = readonly unknown[];
-
 export interface Statement {
   /** Its name for faults and traces; null for those that no fault aims at. */
   readonly name: string | null;
   readonly run: (tables: Tables, values: Values, now_ms: number) => Effect;
 }
 
-const text = (value: unknown): string => String(value);
-const bytes = (value: unknown): Buffer => Buffer.from(value as Uint8Array);
 const list = (value: unknown): readonly unknown[] => value as readonly unknown[];
 /** `bigint` comes as text. */
 const big = (value: number | null): string | null => (value === null ? null : String(value));
-
-const LEASE = 'lease';
 
 /** The rows of the CTE `held`: they lock the lease. */
 function held(tables: Tables, epoch: unknown): { readonly rows: 0 | 1; readonly locks: Lock[] } {
   if (tables.lease?.epoch !== Number(epoch)) return { rows: 0, locks: [] };
   return { rows: 1, locks: [{ row: LEASE, mode: 'share' }] };
 }
-
-function insertPart({ snapshots }: Tables, [stream, id, part, seq, rows]: Values): Change {
-  const key = JSON.stringify([stream, Number(id), Number(part)]);
-  if (snapshots.has(key)) throw duplicate('actlog_snapshot');
-  const row = {
-    stream: text(stream),
-    id: Number(id),
-    part: Number(part),
-    seq: seq === null ? null : Number(seq),
-    rows: bytes(rows),
-  };
-  return {
-    row: `snapshot/${key}`,
-    apply(tables) {
-      tables.snapshots.set(key, row);
-    },
-  };
-}
-
-/** Deletes what a node has reported. */
-const forget = (key: string): Change => ({
-  row: `seen/${key}`,
-  apply(tables) {
-    tables.seen.delete(key);
-  },
-});
-
-const setLease = (lease: LeaseRow): Change => ({
-  row: LEASE,
-  apply(tables) {
-    tables.lease = lease;
-  },
-});
-
-const setRegister = (name: string, value: string | null): Change => ({
-  row: `register/${name}`,
-  apply(tables) {
-    if (value === null) tables.register.delete(name);
-    else tables.register.set(name, value);
-  },
-});
-
-const setSecret = (name: string, sealed: Buffer | null): Change => ({
-  row: `secret/${name}`,
-  apply(tables) {
-    if (sealed === null) tables.secrets.delete(name);
-    else tables.secrets.set(name, sealed);
-  },
-});
-
-function insertRound(tables: Tables, values: Values): Change {
-  const round: RoundRow = {
-    stream: text(values[0]),
-    seq: Number(values[1]),
-    epoch: Number(values[2]),
-    digest: bytes(values[3]),
-    batch: bytes(values[4]),
-  };
-  if (tables.of(round.stream).has(round.seq)) throw duplicate('actlog_round');
-  return {
-    row: `round/${round.stream}/${String(round.seq)}`,
-    round,
-    apply(to) {
-      let rounds = to.rounds.get(round.stream);
-      if (rounds === undefined) to.rounds.set(round.stream, (rounds = new Map()));
-      rounds.set(round.seq, round);
-    },
-  };
-}
-
-const deleteRounds = (tables: Tables, stream: string, upTo: number): Change[] =>
-  [...tables.of(stream).keys()]
-    .filter((seq) => seq <= upTo)
-    .map((seq) => ({
-      row: `round/${stream}/${String(seq)}`,
-      apply(to) {
-        to.rounds.get(stream)?.delete(seq);
-      },
-    }));
-
-const deleteSnapshots = (tables: Tables, which: (row: SnapshotRow) => boolean): Change[] =>
-  [...tables.snapshots]
-    .filter(([, row]) => which(row))
-    .map(([key]) => ({
-      row: `snapshot/${key}`,
-      apply(to) {
-        to.snapshots.delete(key);
-      },
-    }));
 
 const HELD = 'held AS (SELECT 1 FROM actlog_lease WHERE epoch = $1 FOR SHARE)';
 const COUNTS =
@@ -290,15 +196,18 @@ const STATEMENTS: readonly (readonly [sql: string, name: string | null, run: Sta
       `WITH ${HELD}
      INSERT INTO actlog_round (stream, seq, epoch, digest, batch)
      SELECT $2, $3::bigint, $1::bigint, $4, $5 FROM held
-     WHERE $3::bigint = 1 OR EXISTS (
-       SELECT 1 FROM actlog_round WHERE stream = $2 AND seq = $3::bigint - 1 AND digest = $6)
+     WHERE coalesce((SELECT sealed FROM actlog_secret WHERE name = 'mark'), '') = ANY($7::bytea[])
+       AND ($3::bigint = 1 OR EXISTS (
+         SELECT 1 FROM actlog_round WHERE stream = $2 AND seq = $3::bigint - 1 AND digest = $6))
      RETURNING seq`,
       'commit a round',
-      (tables, [epoch, stream, seq, digest, batch, before]) => {
+      (tables, [epoch, stream, seq, digest, batch, before, marks]) => {
         const { rows, locks } = held(tables, epoch);
+        const mark = tables.secrets.get('mark') ?? Buffer.alloc(0);
+        const marked = list(marks).some((one) => mark.equals(bytes(one)));
         const last = tables.of(text(stream)).get(Number(seq) - 1);
         const follows = Number(seq) === 1 || last?.digest.equals(bytes(before)) === true;
-        if (rows === 0 || !follows) return { rows: [], locks };
+        if (rows === 0 || !marked || !follows) return { rows: [], locks };
         const change = insertRound(tables, [stream, seq, epoch, digest, batch]);
         return { rows: [{ seq: text(seq) }], changes: [change], locks };
       },

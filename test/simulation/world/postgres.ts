@@ -6,7 +6,8 @@
 // takes the time of a sync, and with a synchronous standby that of a round trip. A server that is killed in that time
 // has committed or not. An asynchronous standby that takes over lacks the commits of the last milliseconds.
 
-import { normal, PostgresError, statementOf } from './postgres-statements.ts';
+import { PostgresError } from './postgres-changes.ts';
+import { normal, statementOf } from './postgres-statements.ts';
 import type { Effect, Statement } from './postgres-statements.ts';
 import { Tables } from './postgres-tables.ts';
 import type { Change, Lock, RoundRow } from './postgres-tables.ts';
