@@ -160,11 +160,10 @@ async function open(
     options.logger.warn({ err: error }, 'counts are kept in memory until the disk takes them');
   });
   closers.push(() => counters.close());
-  const inThread = { threads: config.THREADS !== 'off' };
   const disclosures =
     member === undefined
-      ? await Disclosures.open(join(config.DATA_DIR, 'private'), { ...inThread, register })
-      : Disclosures.over(secretRows(member.secrets), inThread);
+      ? await Disclosures.open(join(config.DATA_DIR, 'private'), register)
+      : new Disclosures(secretRows(member.secrets));
   closers.push(() => disclosures.close());
   const threads = options.threads ?? openThreads({ inline: config.THREADS === 'off' });
   if (options.threads === undefined) closers.push(() => threads.close());

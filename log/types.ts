@@ -93,12 +93,6 @@ export interface AttachedRow {
   readonly value: Uint8Array | null;
 }
 
-/** An attached row whose value may still be a promise. The round of the group waits for it and fails with it. */
-export interface PendingRow {
-  readonly key: string;
-  readonly value: AttachedRow['value'] | Promise<Uint8Array>;
-}
-
 /** How a group is appended. */
 export interface AppendOptions {
   /** Runs at the sequence point, before the group gets its indexes. It throws to refuse the whole group. */
@@ -110,7 +104,7 @@ export interface AppendOptions {
   readonly attach?: (
     entries: readonly Sequenced[],
     disclosures: readonly Readonly<Record<string, Disclosure>>[],
-  ) => readonly PendingRow[];
+  ) => readonly AttachedRow[];
 }
 
 /** A published tree head. */

@@ -1,5 +1,5 @@
-// Worker threads that run typed jobs off the event loop: signing, verifying, folding the head map, sealing, and the
-// heavy work of plugins. Server only.
+// Worker threads that run typed jobs off the event loop: signing, verifying, folding the head map, and the heavy work
+// of plugins. Server only.
 //
 // A module that has such work exports `threadJobs`: its own URL and a function that makes its jobs. Each thread imports
 // that module and makes the jobs once, so that state which they share lives as long as the thread. The pool starts

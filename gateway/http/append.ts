@@ -3,7 +3,7 @@
 // group is placed.
 
 import { isLogError } from '../../log/index.ts';
-import type { Appended, AttachedRow, Draft, PendingRow } from '../../log/index.ts';
+import type { Appended, AttachedRow, Draft } from '../../log/index.ts';
 import type { GroupOptions, Json, LogView } from '../../plugins/contract/index.ts';
 import { answer, answerStored } from './answer.ts';
 import type { Gateway } from '../gateway.ts';
@@ -65,7 +65,7 @@ async function appendAndAnswer(
   try {
     entries = await log.append(group, {
       attach: (placed, disclosures) => {
-        const rows: PendingRow[] = [];
+        const rows: AttachedRow[] = [];
         if (keys !== null) {
           placed.forEach(({ entry_id }, i) => {
             const opened = disclosures[i];

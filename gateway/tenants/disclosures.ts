@@ -8,8 +8,8 @@
 // while the entry that records its erasure may be in the new one.
 
 import { randomBytes } from 'node:crypto';
-import type { Disclosure, Log, PendingRow, Register } from '../../log/index.ts';
-import { KEY_BYTES, openSealed, SealPool } from './sealing.ts';
+import type { AttachedRow, Disclosure, Log, Register } from '../../log/index.ts';
+import { KEY_BYTES, openSealed, seal } from './sealing.ts';
 import { erasureOf } from './erasure.ts';
 import { acceptLevel } from './level-care.ts';
 import type { LevelPlace, LevelRow } from './level-rows.ts';
@@ -26,7 +26,7 @@ const LOW = BLOCK / 2;
 /** Bytes of the random id of a key. Ids are random so that a database that was lost never reuses one. */
 export const KEY_ID_BYTES = 16;
 
-/** An AES-256 key that is on disk, and its id. */
+/** A key of 32 bytes that is on disk, and its id. */
 interface StockedKey {
   readonly id: Uint8Array;
   readonly key: Uint8Array;
@@ -35,7 +35,7 @@ interface StockedKey {
 /** The row of a key in the key database. */
 export const keyRow = (id: Uint8Array): string => Buffer.from(id).toString('hex');
 
-/** The row of a sealed text. Its value is the id of its key[16] ‖ the output of `sealBatch`. */
+/** The row of a sealed text. Its value is the id of its key[16] ‖ the output of `seal`. */
 const rowKey = (entry_id: string): string => `sealed/${entry_id}`;
 
 /** The row that earlier releases wrote. Its value has no key id, because the key's row was the entry id. */
@@ -68,33 +68,21 @@ export interface KeyDatabase {
 /** Sealed disclosures and their keys. */
 export class Disclosures {
   readonly #db: KeyDatabase;
-  readonly #pool: SealPool;
   readonly #stock: KeyStock;
 
-  private constructor(db: KeyDatabase, pool: SealPool) {
+  /** Uses a database of keys that is open, and closes it. */
+  constructor(db: KeyDatabase) {
     this.#db = db;
-    this.#pool = pool;
     this.#stock = new KeyStock(db);
   }
 
   /**
    * Opens the key database in a folder. Creates it if it is missing and the register does not know it.
    *
-   * @param threads whether a worker thread seals; otherwise the calling thread does
-   *
    * @throws LogError `log_locked`, `store_corrupt`, `log_rolled_back`: see `SyncedLevel.open`
    */
-  static async open(
-    folder: string,
-    { register, ...options }: { readonly threads: boolean; readonly register: Register },
-  ): Promise<Disclosures> {
-    const db = await SyncedLevel.open(folder, privatePlace(register));
-    return Disclosures.over(db, options);
-  }
-
-  /** Uses a database of keys that is open, and closes it. */
-  static over(db: KeyDatabase, options: { readonly threads: boolean }): Disclosures {
-    return new Disclosures(db, new SealPool(options));
+  static async open(folder: string, register: Register): Promise<Disclosures> {
+    return new Disclosures(await SyncedLevel.open(folder, privatePlace(register)));
   }
 
   /** Whether reading a key failed since the start. */
@@ -108,7 +96,7 @@ export class Disclosures {
    * @throws LogError `log_unavailable` if keys could not be written
    */
   async reserve(count: number): Promise<Reserved> {
-    return new Reserved(this.#pool, this.#stock, [...(await this.#stock.take(count))]);
+    return new Reserved(this.#stock, [...(await this.#stock.take(count))]);
   }
 
   /**
@@ -147,7 +135,6 @@ export class Disclosures {
 
   /** Deletes unused keys and closes. */
   async close(): Promise<void> {
-    await this.#pool.close();
     await this.#stock.close();
     await this.#db.close();
   }
@@ -155,25 +142,21 @@ export class Disclosures {
 
 /** Keys that are reserved for the entries of one group. */
 export class Reserved {
-  readonly #pool: SealPool;
   readonly #stock: KeyStock;
   readonly #keys: StockedKey[];
 
-  constructor(pool: SealPool, stock: KeyStock, keys: StockedKey[]) {
-    this.#pool = pool;
+  constructor(stock: KeyStock, keys: StockedKey[]) {
     this.#stock = stock;
     this.#keys = keys;
   }
 
   /** Seals the disclosures of an entry. Returns the row to commit with it. */
-  seal(entry_id: string, disclosures: EntryDisclosures): PendingRow {
-    const key = this.#keys.pop();
-    if (key === undefined) throw new Error('more entries are sealed than keys were reserved');
-    return { key: rowKey(entry_id), value: this.#seal(entry_id, key, JSON.stringify(disclosures)) };
-  }
-
-  async #seal(entry_id: string, { id, key }: StockedKey, text: string): Promise<Uint8Array> {
-    return Buffer.concat([id, await this.#pool.seal(entry_id, key, text)]);
+  seal(entry_id: string, disclosures: EntryDisclosures): AttachedRow {
+    const stocked = this.#keys.pop();
+    if (stocked === undefined) throw new Error('more entries are sealed than keys were reserved');
+    const { id, key } = stocked;
+    const sealed = seal(entry_id, key, JSON.stringify(disclosures));
+    return { key: rowKey(entry_id), value: Buffer.concat([id, sealed]) };
   }
 
   /** Returns the unused keys to the stock. */

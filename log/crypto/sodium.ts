@@ -1,5 +1,5 @@
-// Ed25519 by libsodium, from the optional package sodium-native. It makes and verifies the same signatures as OpenSSL
-// in less time. Where the package cannot be loaded (a platform without a prebuilt binary, or an installation without
+// Libsodium, from the optional package sodium-native. It makes and verifies the same Ed25519 signatures as OpenSSL, and
+// makes the same ciphertexts of ChaCha20-Poly1305, in less time. Where the package cannot be loaded (a platform without a prebuilt binary, or an installation without
 // optional packages), node:crypto does the work. Server only.
 
 import type { KeyObject } from 'node:crypto';
@@ -24,6 +24,15 @@ export interface Sodium {
     message: Uint8Array,
     publicKey: Uint8Array,
   ) => boolean;
+  readonly crypto_aead_chacha20poly1305_ietf_encrypt_detached: (
+    ciphertext: Uint8Array,
+    tag: Uint8Array,
+    message: Uint8Array,
+    associated: Uint8Array,
+    none: null,
+    nonce: Uint8Array,
+    key: Uint8Array,
+  ) => void;
 }
 
 function load(): Sodium | null {

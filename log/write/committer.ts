@@ -5,9 +5,8 @@
 import type { SignPool } from '../crypto/sign-pool.ts';
 import type { Core } from './core.ts';
 import { isLogError, LogError } from '../errors.ts';
-import { integrate, rowsMade, sealed } from './integrate.ts';
+import { integrate, sealed } from './integrate.ts';
 import type { Entry, Round } from './integrate.ts';
-import type { AttachedRow } from '../types.ts';
 
 /** A round that is not durable yet. */
 interface Line {
@@ -17,8 +16,8 @@ interface Line {
    * the call.
    */
   late: (() => Promise<Uint8Array[]>) | null;
-  /** Its signed entries and the rows of plugins; null until both are made. */
-  ready: { readonly entries: readonly Entry[]; readonly attached: readonly AttachedRow[] } | null;
+  /** Its entries; null until they are signed. */
+  entries: readonly Entry[] | null;
 }
 
 /** Takes placed rounds and makes them durable. The first failure stops it and rejects everything that waits. */
@@ -64,14 +63,14 @@ export class Committer {
 
   /** Takes the next round, and resolves the promises of its groups when it is durable. */
   take(round: Round): void {
-    const line: Line = { round, late: null, ready: null };
+    const line: Line = { round, late: null, entries: null };
     this.#line.push(line);
     this.#begin(line, () => this.sign(round));
   }
 
   /** Takes a round whose entries are known only when all earlier rounds are integrated. */
   takeLate(round: Round, sign: () => Promise<Uint8Array[]>): void {
-    this.#line.push({ round, late: sign, ready: null });
+    this.#line.push({ round, late: sign, entries: null });
     this.#beginLate();
   }
 
@@ -101,16 +100,16 @@ export class Committer {
 
   #begin(line: Line, sign: () => Promise<Uint8Array[]>): void {
     this.#unsigned += 1;
-    this.#makeReady(line, sign).catch((error: unknown) => {
+    this.#finish(line, sign).catch((error: unknown) => {
       this.#fail(error);
     });
   }
 
-  async #makeReady(line: Line, sign: () => Promise<Uint8Array[]>): Promise<void> {
-    const { placed, attached } = line.round;
-    const [signatures, rows] = await Promise.all([sign(), rowsMade(attached)]);
-    const entries = placed.map((one, i) => sealed(one, signatures[i] ?? new Uint8Array(64)));
-    line.ready = { entries, attached: rows };
+  async #finish(line: Line, sign: () => Promise<Uint8Array[]>): Promise<void> {
+    const signatures = await sign();
+    line.entries = line.round.placed.map((one, i) =>
+      sealed(one, signatures[i] ?? new Uint8Array(64)),
+    );
     this.#unsigned -= 1;
     this.#commit();
     this.#onTurn();
@@ -119,7 +118,7 @@ export class Committer {
   /** Commits the signed rounds that are next in order, unless a write is in progress. */
   #commit(): void {
     if (this.#writing.length > 0 || this.#failure !== null) return;
-    const unready = this.#line.findIndex(({ ready }) => ready === null);
+    const unready = this.#line.findIndex(({ entries }) => entries === null);
     this.#writing = this.#line.splice(0, unready < 0 ? this.#line.length : unready);
     if (this.#writing.length === 0) return;
     this.#write(this.#writing).catch((error: unknown) => {
@@ -138,13 +137,13 @@ export class Committer {
 
   /** One batch. A crash before it is on disk leaves nothing of its rounds, after it all of them. */
   async #write(lines: readonly Line[]): Promise<void> {
-    const entries = lines.flatMap(({ ready }) => ready?.entries ?? []);
-    const attached = lines.flatMap(({ ready }) => ready?.attached ?? []);
+    const signed = lines.flatMap(({ entries }) => entries ?? []);
     const rounds = lines.map(({ round }) => round);
-    const result = integrate(this.#core, rounds, entries, attached);
+    const attached = rounds.flatMap((round) => round.attached);
+    const result = integrate(this.#core, rounds, signed, attached);
     if (result.updates.length > 0) this.#core.fold.apply(result.updates);
     this.#beginLate();
-    if (entries.length > 0 || attached.length > 0) await this.#core.store.write(result.writes);
+    if (signed.length > 0 || attached.length > 0) await this.#core.store.write(result.writes);
     this.#writing = [];
     let from = 0;
     for (const round of rounds) {

@@ -19,7 +19,7 @@ import {
 } from '../store/layout.ts';
 import { put, write } from '../store/store.ts';
 import type { Write } from '../store/store.ts';
-import type { Appended, AttachedRow, Head, PendingRow, AppendOptions, Draft } from '../types.ts';
+import type { Appended, AttachedRow, Head, AppendOptions, Draft } from '../types.ts';
 import type { Position } from './state.ts';
 
 // A round: the groups that the sequencer places together, that are signed with one message and become durable in one
@@ -35,7 +35,7 @@ export interface Waiting {
 
 /** Groups with their places in the log, in order. */
 export interface Round {
-  /** Ascending; pending rows are kept under it. */
+  /** Ascending; rows that are not durable yet are kept under it. */
   readonly id: number;
   /** Groups whose entries are `placed[from]` to `placed[to - 1]`. */
   readonly groups: {
@@ -46,7 +46,7 @@ export interface Round {
   /** Refused groups, rejected when the round is durable, because a refusal may depend on entries of the round. */
   readonly refused: { readonly waiting: Waiting; readonly error: unknown }[];
   readonly placed: Placed[];
-  readonly attached: PendingRow[];
+  readonly attached: AttachedRow[];
   /** The position of the log after the round. */
   position: Position;
 }
@@ -101,10 +101,6 @@ export function sealed(placed: Placed, signature: Uint8Array): Entry {
     moved,
   };
 }
-
-/** Attached rows once all of their values are made. */
-export const rowsMade = (rows: readonly PendingRow[]): Promise<AttachedRow[]> =>
-  Promise.all(rows.map(async ({ key, value }) => ({ key, value: await value })));
 
 /** Appends the entries of rounds that follow each other to the right edge, and lists every write of their batch. */
 export function integrate(

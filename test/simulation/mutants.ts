@@ -85,13 +85,13 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     'callers are answered before the batch is durable',
     'write/committer.ts',
-    'if (entries.length > 0 || attached.length > 0) await this.#core.store.write(result.writes);',
-    'if (entries.length > 0 || attached.length > 0) void this.#core.store.write(result.writes);',
+    'if (signed.length > 0 || attached.length > 0) await this.#core.store.write(result.writes);',
+    'if (signed.length > 0 || attached.length > 0) void this.#core.store.write(result.writes);',
   ),
   mutant(
     'rounds are committed before they are signed',
     'write/committer.ts',
-    'const unready = this.#line.findIndex(({ ready }) => ready === null);',
+    'const unready = this.#line.findIndex(({ entries }) => entries === null);',
     'const unready = -1;',
   ),
   mutant(

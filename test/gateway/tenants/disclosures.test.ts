@@ -1,14 +1,13 @@
 // Sealed disclosures: which keys open them, and that each key is used once and is on disk before it is used.
 
 import assert from 'node:assert/strict';
-import { randomBytes } from 'node:crypto';
+import { createCipheriv, randomBytes } from 'node:crypto';
 import { copyFile, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ClassicLevel } from 'classic-level';
 import { Disclosures } from '../../../gateway/tenants/disclosures.ts';
 import type { EntryDisclosures } from '../../../gateway/tenants/disclosures.ts';
-import { sealBatch } from '../../../gateway/tenants/sealing.ts';
 import { FileRegister } from '../../../log/index.ts';
 import type { AttachedRow, Log } from '../../../log/index.ts';
 
@@ -27,8 +26,7 @@ describe('disclosures', () => {
   let registers: string;
   let register: FileRegister;
   let disclosures: Disclosures;
-  const reopened = (): Promise<Disclosures> =>
-    Disclosures.open(folder, { threads: false, register });
+  const reopened = (): Promise<Disclosures> => Disclosures.open(folder, register);
   /** The rows of the key database, while it is closed. */
   const stored = async (
     change?: (db: ClassicLevel<string, Uint8Array>) => Promise<unknown>,
@@ -64,8 +62,7 @@ describe('disclosures', () => {
   const keyOf = ({ value }: AttachedRow): string => Buffer.from(value!).toString('hex', 0, 16);
   const sealed = async (entry_id: string, texts: EntryDisclosures): Promise<AttachedRow> => {
     const reserved = await disclosures.reserve(1);
-    const { key, value } = reserved.seal(entry_id, texts);
-    return { key, value: await value };
+    return reserved.seal(entry_id, texts);
   };
   beforeEach(async () => {
     folder = await mkdtemp(join(tmpdir(), 'actlog-private-'));
@@ -141,9 +138,9 @@ describe('disclosures', () => {
       const groups = Array.from({ length: 300 }, async (_, i) => {
         const reserved = await disclosures.reserve(3);
         const id = `entry-${String(start)}-${String(i)}`;
-        const pending = [`${id}-a`, `${id}-b`].map((entry_id) => reserved.seal(entry_id, opened));
+        const sealed = [`${id}-a`, `${id}-b`].map((entry_id) => reserved.seal(entry_id, opened));
         reserved.release();
-        return Promise.all(pending.map(async ({ key, value }) => ({ key, value: await value })));
+        return sealed;
       });
       rows.push(...(await Promise.all(groups)).flat());
       await disclosures.close();
@@ -161,7 +158,7 @@ describe('disclosures', () => {
   it('have their key on disk before they are sealed', async () => {
     const row = await sealed('entry-1', opened);
     await copied(async (copy) => {
-      const after = await Disclosures.open(copy, { threads: false, register });
+      const after = await Disclosures.open(copy, register);
       assert.deepEqual(await after.open(holding(row), 'entry-1'), opened);
       await after.close();
     });
@@ -179,11 +176,11 @@ describe('disclosures', () => {
 
   it('can be opened and destroyed if an earlier release sealed them', async () => {
     const key = randomBytes(32);
-    const { bytes } = sealBatch({
-      texts: [{ entry_id: 'entry-1', text: JSON.stringify(opened) }],
-      keys: Uint8Array.from(key),
-    });
-    const row = { key: 'disclosure/entry-1', value: bytes };
+    const nonce = randomBytes(12);
+    const cipher = createCipheriv('aes-256-gcm', key, nonce).setAAD(Buffer.from('entry-1'));
+    const hidden = Buffer.concat([cipher.update(JSON.stringify(opened)), cipher.final()]);
+    const value = Buffer.concat([nonce, cipher.getAuthTag(), hidden]);
+    const row = { key: 'disclosure/entry-1', value };
     await disclosures.close();
     await rm(folder, { recursive: true });
     await rm(join(registers, 'private.checkpoint'));

@@ -1,65 +1,68 @@
-// Sealing on a worker thread: the same results as without one, in order, and nothing is lost if the thread ends.
+// Sealed texts: libsodium and node:crypto make what only the right key and entry id open.
 
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import { openSealed, SealPool } from '../../../gateway/tenants/sealing.ts';
+import { encryptByOpenssl, openSealed, seal } from '../../../gateway/tenants/sealing.ts';
+import { sodium } from '../../../log/index.ts';
 
-const texts = Array.from({ length: 60 }, (_, i) => ({
-  entry_id: `entry-${String(i)}`,
-  text: `${'é'.repeat(i)} private ${String(i)}`,
-}));
+const TEXTS = Array.from({ length: 60 }, (_, i) => `${'é'.repeat(i)} private ${String(i)}`);
 
-/** A key and a copy of it, because the pool wipes the key that it receives. */
+/** A key and a copy of it, because the key that is used is wiped. */
 const twoOf = (key = randomBytes(32)): [Uint8Array, Uint8Array] => [key, Uint8Array.from(key)];
 
-for (const threads of [true, false]) {
-  describe(`a seal pool ${threads ? 'with its thread' : 'without one'}`, () => {
-    let pool: SealPool;
-    beforeEach(() => {
-      pool = new SealPool({ threads });
-    });
-    afterEach(() => pool.close());
-
-    it('seals each text under its key, which it wipes, also over several turns', async () => {
-      const asked = [];
-      const keys = texts.map(() => twoOf());
-      for (const [i, { entry_id, text }] of texts.entries()) {
-        asked.push(pool.seal(entry_id, keys[i]![0], text));
-        if (i % 9 === 0) await new Promise(setImmediate);
-      }
-      const sealed = await Promise.all(asked);
-      for (const [i, { entry_id, text }] of texts.entries()) {
-        const [given, key] = keys[i]!;
-        assert.equal(openSealed(entry_id, key, sealed[i]!), text);
-        assert.throws(() => openSealed(`${entry_id}0`, key, sealed[i]!));
-        assert.throws(() => openSealed(entry_id, keys[(i + 1) % keys.length]![1], sealed[i]!));
-        assert.equal(Buffer.from(sealed[i]!).includes('private'), false);
-        assert.deepEqual(given, Buffer.alloc(32));
+for (const [library, encrypt] of [
+  ['the fastest library', undefined],
+  ['node:crypto', encryptByOpenssl],
+] as const) {
+  describe(`a text that is sealed by ${library}`, () => {
+    it('opens with its key and its entry id, and with no others', () => {
+      for (const [i, text] of TEXTS.entries()) {
+        const [given, key] = twoOf();
+        const sealed = seal(`entry-${String(i)}`, given, text, encrypt);
+        assert.equal(openSealed(`entry-${String(i)}`, key, sealed), text);
+        assert.throws(() => openSealed(`entry-${String(i)}0`, key, sealed));
+        assert.throws(() => openSealed(`entry-${String(i)}`, randomBytes(32), sealed));
+        assert.equal(Buffer.from(sealed).includes('private'), false);
+        assert.deepEqual(given, randomBytes(32).fill(0), 'the key is wiped');
       }
     });
 
-    it('finishes pending work before it closes', async () => {
+    it('does not open with a flipped bit', () => {
       const [given, key] = twoOf();
-      const sealed = pool.seal('entry-1', given, 'the text');
-      await pool.close();
-      assert.equal(openSealed('entry-1', key, await sealed), 'the text');
-    });
-
-    it('loses and confuses no result if its thread ends and another one starts', async () => {
-      const [[given, key], [other, otherKey]] = [twoOf(), twoOf()];
-      const lost = pool.seal('entry-1', given, 'with the first');
-      await Promise.resolve(); // by now the thread has received it
-      const closed = pool.close();
-      const next = pool.seal('entry-2', other, 'with the second');
-      await closed;
-      assert.equal(openSealed('entry-1', key, await lost), 'with the first');
-      assert.equal(openSealed('entry-2', otherKey, await next), 'with the second');
-    });
-
-    it('can be used again after it was closed', async () => {
-      await pool.close();
-      const [given, key] = twoOf();
-      assert.equal(openSealed('entry-1', key, await pool.seal('entry-1', given, 'later')), 'later');
+      const sealed = seal('entry-1', given, 'the text', encrypt);
+      for (let bit = 0; bit < sealed.length * 8; bit += 1) {
+        const flipped = Uint8Array.from(sealed);
+        flipped[bit >> 3] = (flipped[bit >> 3] ?? 0) ^ (1 << (bit & 7));
+        assert.throws(() => openSealed('entry-1', key, flipped), String(bit));
+      }
     });
   });
 }
+
+describe('the ciphers of sealed texts', () => {
+  it('are the same in libsodium and node:crypto', function () {
+    if (sodium === null) {
+      assert.ok(process.env['CI'] === undefined, 'CI runs this with libsodium');
+      this.skip();
+    }
+    const [key, nonce, entry_id] = [randomBytes(32), randomBytes(12), Buffer.from('entry-1')];
+    for (const length of [0, 1, 63, 64, 65, 5000]) {
+      const text = randomBytes(length);
+      const [ours, theirs] = [Buffer.alloc(16 + length), Buffer.alloc(16 + length)];
+      const [tag, hidden] = [ours.subarray(0, 16), ours.subarray(16)];
+      encryptByOpenssl(key, nonce, entry_id, text, { tag, hidden });
+      sodium.crypto_aead_chacha20poly1305_ietf_encrypt_detached(
+        ...([
+          theirs.subarray(16),
+          theirs.subarray(0, 16),
+          text,
+          entry_id,
+          null,
+          nonce,
+          key,
+        ] as const),
+      );
+      assert.deepEqual(ours, theirs, String(length));
+    }
+  });
+});
