@@ -212,15 +212,20 @@ class Node {
   // The loop
 
   async #run(): Promise<void> {
+    let trouble: string | null = null;
     while (!this.#stopping) {
       const before = performance.now();
       let wait = RETRY_MS;
       try {
         wait = await this.#turn();
+        trouble = null;
       } catch (err) {
         this.#keys.outdated = true; // no gateway was open that reports a new key
         this.#failure ??= finalError(err);
-        this.#options.logger.warn({ err }, 'a turn of the cluster failed');
+        // Once, although the turns that follow may fail in the same way.
+        if (trouble !== String(err))
+          this.#options.logger.warn({ err }, 'a turn of the cluster failed');
+        trouble = String(err);
       }
       this.#waiting.changed();
       await this.#waiting.pause(wait, before + TURN_MS - performance.now());
@@ -525,13 +530,7 @@ class Node {
       return serving.active.handler(req, res);
     }
     const filling = (this.#copies as Copies | undefined)?.filling ?? null;
-    const message =
-      this.#refusal !== null
-        ? 'this node serves nothing: its history differs from that of the cluster'
-        : filling === null
-          ? 'this node has no role yet'
-          : `this node fills its copy (${filling})`;
-    answerNotReady(res, headers, message);
+    answerNotReady(res, headers, { forked: this.#refusal !== null, filling });
   }
 
   // Administration

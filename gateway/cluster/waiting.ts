@@ -72,8 +72,13 @@ export const finalError = (error: unknown): Error | null =>
 export function answerNotReady(
   res: ServerResponse,
   headers: readonly (readonly [string, string])[],
-  message: string,
+  { forked, filling }: { readonly forked: boolean; readonly filling: string | null },
 ): void {
+  const message = forked
+    ? 'this node serves nothing: its history differs from that of the cluster'
+    : filling === null
+      ? 'this node has no role yet'
+      : `this node fills its copy (${filling})`;
   const request_id = `req_${base62(24)}`;
   for (const [name, value] of headers) res.setHeader(name, value);
   res.writeHead(503, {

@@ -185,6 +185,9 @@ async function startOn(store: Store, options: EngineOptions): Promise<Engine> {
   // A log that signs nothing more publishes the last note that it signed, because no later one will replace it.
   const unwitnessed = options.cosign === undefined || read_only !== null;
   const visible = await lastVisible(core, vkey, unwitnessed ? remembered : null);
+  if (follows && visible.size === 0) {
+    throw new LogError('log_unavailable', `the copy of ${origin} has no checkpoint yet`);
+  }
   if (read_only !== null && visible.size === 0) throw new LogError('key_lost', read_only.reason);
   if (read_only === null && visible.size > 0 && options.judgeClock !== undefined) {
     const { size, note } = visible;
