@@ -93,6 +93,11 @@ export class WorkerPool<J extends Jobs> {
     this.#local = module.make();
   }
 
+  /** Starts all threads, so that the first calls do not wait for them. */
+  start(): void {
+    while (this.#ended === null && this.#threads.length < this.#options.threads) this.#start();
+  }
+
   /** Calls without an answer. */
   get waiting(): number {
     return this.#threads.reduce((sum, { waiting }) => sum + waiting.length, 0);

@@ -51,6 +51,11 @@ export class VerifyPool {
     this.#workers = new WorkerPool(threadJobs, { name: 'verifying', threads });
   }
 
+  /** Starts the threads, so that the first batches do not wait for them. */
+  start(): void {
+    this.#workers.start();
+  }
+
   /**
    * Returns 1 for each valid signature and 0 for each invalid one, in their order.
    *

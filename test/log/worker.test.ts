@@ -80,9 +80,13 @@ describe('worker pool', () => {
     await pool.run('told', null);
     assert.equal(started.length, 1, 'no idle thread was reused');
     await Promise.all([1, 2, 3, 4].map((value) => pool.run('later', String(value))));
-    process.off('worker', onWorker);
     assert.equal(started.length, 2);
     assert.equal(pool.waiting, 0);
+    const early = poolOf({ threads: 2 });
+    early.start();
+    await early.run('told', null);
+    process.off('worker', onWorker);
+    assert.equal(started.length, 4, 'a thread waits for a call');
   });
 
   for (const end of ['exit', 'throwLater'] as const) {

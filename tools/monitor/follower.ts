@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { equal, isLogError, native, TILE_WIDTH, toBase64, toHex } from '../../log/index.ts';
 import type { ReceiptKey } from '../../log/index.ts';
 import {
+  HASH_BYTES,
   isViolation,
   originParts,
   Replay,
@@ -212,7 +213,7 @@ export class Follower implements EarlierLog {
     if (!stale) {
       for (const next of [this.#seen, head]) {
         if (next !== null && next.size >= this.#replay.size) {
-          await this.#served(next, () => this.#replayTo(next));
+          await this.#served(next, () => this.#replayTo(next, polled === undefined));
         }
       }
       await this.#remember(head);
@@ -307,9 +308,10 @@ export class Follower implements EarlierLog {
     throw new MirrorTrouble('the leaf hashes in the state folder are damaged: all is checked anew');
   }
 
-  async #replayTo(head: Noted): Promise<void> {
+  /** @param all whether every tile is read in this look */
+  async #replayTo(head: Noted, all: boolean): Promise<void> {
     try {
-      await this.#takeEntries(head);
+      await this.#takeEntries(head, all);
       await this.#signatures.settle();
       this.#replay.checkCheckpoint(head);
       await this.#compareCarried(head);
@@ -324,6 +326,7 @@ export class Follower implements EarlierLog {
         : error;
       this.#options.notices?.dropped();
       this.#leaves.drop();
+      this.#tiles.drop();
       this.#carried.drop();
       // Entries of a torn answer may have been taken: what was checked is at rest.
       this.#replay = await replayAtRest(this.#options, this.#leaves);
@@ -351,15 +354,23 @@ export class Follower implements EarlierLog {
     });
   }
 
-  async #takeEntries(head: Noted): Promise<void> {
+  async #takeEntries(head: Noted, all: boolean): Promise<void> {
     const { onProgress } = this.#options;
     const replay = this.#replay;
     for await (const entries of entriesAhead(this.#mirror, replay.size, head.size)) {
       for (const bytes of entries) this.#take(bytes);
+      if (all) this.#readTileAhead(replay.size);
       await this.#signatures.take(replay);
       onProgress?.(replay.size, head.size);
     }
     this.#bytes = null;
+  }
+
+  /** Reads the full tile that ends at a size; there is none at other sizes. */
+  #readTileAhead(size: number): void {
+    const leaves = this.#leaves.taken(size - TILE_WIDTH, size);
+    if (size % TILE_WIDTH !== 0 || leaves.length !== TILE_WIDTH * HASH_BYTES) return;
+    this.#tiles.readAhead(size / TILE_WIDTH - 1, leaves);
   }
 
   #take(bytes: Uint8Array): void {

@@ -38,6 +38,13 @@ export class LeafHashes {
     this.#count += 1;
   }
 
+  /** A copy of the hashes from an index up to another; empty unless all of them wait in memory. */
+  taken(from: number, to: number): Buffer {
+    if (from < this.fresh || to > this.#from + this.#count) return Buffer.alloc(0);
+    const [start, end] = [from - this.#from, to - this.#from];
+    return Buffer.from(this.#taken.subarray(start * HASH_BYTES, end * HASH_BYTES));
+  }
+
   /** Forgets what was taken: it was not the log's. */
   drop(): void {
     this.#count = 0;

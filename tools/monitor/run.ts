@@ -45,6 +45,7 @@ export async function runMonitor(
   const own = report ?? (json ? jsonReport() : textReport(once));
   const extras = await openExtras(options, own, { bell, interval_ms });
   const pool = openVerifyPool({ threads });
+  pool.start();
   const lines: Line[] = [];
   try {
     const place = await placeOf(address, options.log, { ...mirror, signal });

@@ -3,12 +3,13 @@
 // or the entry absent. C2SP tlog-tiles; log/FORMAT.md §1, §7.
 //
 // Tiles on the right edge are read at each new checkpoint. Of the others a random sample is read at each look, so
-// that all of them are read within a day.
+// that all of them are read within a day. A look that reads every tile reads those of leaves during the replay.
 
 import { randomInt } from 'node:crypto';
 import { equal, native, TILE_WIDTH, toBase64 } from '../../log/index.ts';
 import { HASH_BYTES, rootAt, TILE_HEIGHT, tilePath, tileWidth } from '../../log/operate.ts';
 import type { Mirror } from '../../log/operate.ts';
+import { isMirrorTrouble } from '../mirror/tiled.ts';
 import { Finding, isFinding } from './finding.ts';
 import { overLeaves } from './leaf-hashes.ts';
 import type { LeafHashes, Slice } from './leaf-hashes.ts';
@@ -41,10 +42,22 @@ export class TileChecks {
   #left: Place[] = [];
   #due = 0;
   #checked = 0;
+  #ahead: TilesAhead;
 
   constructor(mirror: Mirror, leaves: LeafHashes) {
     this.#mirror = mirror;
     this.#leaves = leaves;
+    this.#ahead = new TilesAhead(mirror);
+  }
+
+  /** Reads a full tile of leaves for the next `check`. A server that hands out another one is judged there. */
+  readAhead(n: number, expected: Uint8Array): void {
+    this.#ahead.read(n, expected);
+  }
+
+  /** Forgets what was read ahead: the entries were not those of the note. */
+  drop(): void {
+    this.#ahead = new TilesAhead(this.#mirror);
   }
 
   /**
@@ -55,10 +68,13 @@ export class TileChecks {
    */
   check(head: Noted, extent: Extent): Promise<boolean> {
     return this.#leaves.reading(async (slice) => {
-      if (!(await this.#build(head, slice))) return false;
+      const ahead = await this.#ahead.right();
+      if (!(await this.#build(head, slice, ahead))) return false;
       const places = extent === 'all' ? this.#all : this.#sample(head.size, extent);
-      await this.#compareAll(places, head, slice);
+      const left = places.filter(({ level, n }) => level > 0 || !ahead.has(n));
+      await this.#compareAll(left, head, slice);
       this.#checked = head.size;
+      this.drop();
       return true;
     });
   }
@@ -82,8 +98,12 @@ export class TileChecks {
     if (found !== undefined) throw found.error;
   }
 
-  /** Hashes the levels above the leaves, from where the last look ended. */
-  async #build({ size, root }: Noted, slice: Slice): Promise<boolean> {
+  /** Hashes the levels above the leaves, from where the last look ended. `ahead` has roots of tiles of leaves by n. */
+  async #build(
+    { size, root }: Noted,
+    slice: Slice,
+    ahead: ReadonlyMap<number, Uint8Array>,
+  ): Promise<boolean> {
     if (size === this.#built) return true;
     const tail = await slice(size - (size % TILE_WIDTH), size);
     if (tail.length !== (size % TILE_WIDTH) * HASH_BYTES) return false;
@@ -94,6 +114,11 @@ export class TileChecks {
       const before = this.#levels[level]?.subarray(0, hashes.length) ?? Buffer.alloc(0);
       hashes.set(before);
       for (let n = before.length / HASH_BYTES; n < count; n += 1) {
+        const known = level === 1 ? ahead.get(n) : undefined;
+        if (known !== undefined) {
+          hashes.set(known, n * HASH_BYTES);
+          continue;
+        }
         const [from, to] = [n * TILE_WIDTH, (n + 1) * TILE_WIDTH];
         const below =
           level === 1
@@ -155,7 +180,9 @@ export class TileChecks {
             first * HASH_BYTES,
             (first + width) * HASH_BYTES,
           );
-    const served = await this.#mirror.tile(level, n, width);
+    const { wrong } = this.#ahead;
+    const served =
+      level === 0 && n === wrong?.n ? wrong.served : await this.#mirror.tile(level, n, width);
     if (equal(served, expected)) return;
     const path = tilePath(level, n, width);
     throw new Finding('tile_wrong', `${path} is not the tile of the entries`, 'observed', {
@@ -163,6 +190,64 @@ export class TileChecks {
       entries: [],
       tile: { path, served: toBase64(served), expected: toBase64(expected) },
     });
+  }
+}
+
+/** Tiles that may wait to be read ahead: the others are left to `check`. */
+const MOST_WAITING = 64;
+
+/**
+ * Reads full tiles of leaves one after the other while the replay goes on, because threads verify signatures meanwhile.
+ * It ends with the first tile that is wrong or cannot be read, so that a server without tiles does not delay the replay.
+ */
+class TilesAhead {
+  readonly #mirror: Mirror;
+  /** The tile that was not served as expected; null for none. */
+  wrong: { readonly n: number; readonly served: Uint8Array } | null = null;
+  /** The roots of the tiles that were served as expected, by n. */
+  readonly #right = new Map<number, Uint8Array>();
+  #waiting: { readonly n: number; readonly expected: Uint8Array }[] = [];
+  #reading: Promise<void> | null = null;
+  #ended = false;
+
+  constructor(mirror: Mirror) {
+    this.#mirror = mirror;
+  }
+
+  read(n: number, expected: Uint8Array): void {
+    if (this.#ended || this.#waiting.length === MOST_WAITING) return;
+    this.#waiting.push({ n, expected });
+    this.#reading ??= this.#readAll();
+  }
+
+  /** The tiles that are right, once all that were to be read ahead are read. */
+  async right(): Promise<ReadonlyMap<number, Uint8Array>> {
+    await this.#reading;
+    return this.#right;
+  }
+
+  async #readAll(): Promise<void> {
+    try {
+      for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) {
+        const { n, expected } = next;
+        const served = await this.#mirror.tile(0, n, TILE_WIDTH);
+        if (!equal(served, expected)) {
+          this.wrong = { n, served };
+          this.#end();
+          return;
+        }
+        this.#right.set(n, overLeaves(expected).subtree(TILE_HEIGHT, 0));
+      }
+      this.#reading = null;
+    } catch (error) {
+      if (!isMirrorTrouble(error)) throw error;
+      this.#end();
+    }
+  }
+
+  #end(): void {
+    this.#ended = true;
+    this.#waiting = [];
   }
 }
 

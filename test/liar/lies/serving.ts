@@ -38,6 +38,12 @@ const TILES: readonly Lie[] = [
   ),
   served(
     'tile_wrong',
+    'a full tile that is wrong only at the first read',
+    (story) => (path, count) =>
+      path.endsWith('tile/0/000') && count === 1 ? flip(tile(story, 0, 256)) : null,
+  ),
+  served(
+    'tile_wrong',
     'a partial tile that is not that of its bundle',
     (story) => (path) => (path.includes('tile/0/000.p/8') ? flip(tile(story, 0, 8)) : null),
     usual,

@@ -59,6 +59,23 @@ describe('a monitor of a service that does not answer or answers wrongly', () =>
     assert.equal(monitor.told.looks.at(-1)?.size, 9);
   });
 
+  it('reads full tiles during the replay, and those that it could not read again at the end', async () => {
+    const { server } = monitor;
+    server.put(grow(new Forge().usual(), 800));
+    let failures = 1;
+    server.interfere = (path) => {
+      if (!path.endsWith('tile/0/001') || failures === 0) return 0;
+      failures -= 1;
+      return 503;
+    };
+    assert.equal(await monitor.look(), 'ok', monitor.told.troubles.join());
+    const asked = server.asked.filter((path) => /tile\/0\/\d{3}$/.test(path));
+    assert.deepEqual(
+      asked.map((path) => path.slice(-3)),
+      ['000', '001', '001', '002'],
+    );
+  });
+
   it('refuses another key than the pinned one', async () => {
     const forge = new Forge().usual();
     monitor.server.put(forge);
