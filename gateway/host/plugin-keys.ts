@@ -3,8 +3,7 @@
 // stay, so that their signatures remain verifiable. A rotation makes the next number. The file of a revoked key is
 // renamed so that it is not read any more: its number is never used again, and the key is not published any more.
 
-import { createPublicKey, sign } from 'node:crypto';
-import { promisify } from 'node:util';
+import { createPublicKey } from 'node:crypto';
 import { calculateJwkThumbprint } from 'jose';
 import {
   coseThumbprint,
@@ -19,8 +18,6 @@ import type { KeyAlgorithm, Kind, SignPool } from '../../log/index.ts';
 import type { Plugin, PluginSigner } from '../../plugins/contract/index.ts';
 import type { KeyFiles } from './key-files.ts';
 import type { PluginSettings } from './plugin-settings.ts';
-
-const signing = promisify(sign);
 
 /** One key as it is published. */
 export interface PluginKey {
@@ -218,21 +215,16 @@ async function readKey(
   const jwk = publicJwk(createPublicKey(key).export({ format: 'jwk' }));
   const kid = jwks ? await calculateJwkThumbprint(jwk) : toBase64Url(coseThumbprint(native, jwk));
   const algorithm = jwk.kty === 'EC' ? 'ES256' : 'Ed25519';
-  const digest = algorithm === 'ES256' ? 'sha256' : null;
+  pool.addKey(kid, key);
   const signer: PluginSigner = {
     kid,
     jwk,
     async sign(bytes) {
-      const { buffer, byteOffset, length } = await signing(digest, bytes, {
-        key,
-        dsaEncoding: 'ieee-p1363',
-      });
-      return new Uint8Array(buffer, byteOffset, length);
+      const [signature] = await pool.signAll(kid, [bytes]);
+      if (signature === undefined) throw new Error('a message has one signature');
+      return signature;
     },
-    signAll(messages) {
-      pool.addKey(kid, key);
-      return pool.signAll(kid, messages);
-    },
+    signAll: (messages) => pool.signAll(kid, messages),
   };
   return { plugin, name, kind, algorithm, jwks, cose, mixed, signer, file, since_ms };
 }

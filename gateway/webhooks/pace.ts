@@ -18,8 +18,8 @@ export interface Loop {
 
 /** Length of a window. */
 const WINDOW_MS = 20;
-/** Attempts that every window allows: 100 a second. */
-const LEAST = 2;
+/** Attempts that every window allows: 50 a second. */
+const LEAST = 1;
 /** Attempts that a window allows after a pause, if the loop has time. */
 const FIRST = 64;
 /** Above this share of the loop's time, the attempts give way to requests. */

@@ -183,9 +183,10 @@ function commitAll(values: Draft['private']): {
   if (values === undefined) return { commitments: null, disclosures: {} };
   const commitments: Record<string, string> = {};
   const disclosures: Record<string, Disclosure> = {};
-  for (const [member, value] of Object.entries(values)) {
+  // In the order of canonical JSON, in which the statement has them.
+  for (const member of Object.keys(values).sort()) {
     checkCommitmentName(member);
-    const { commitment, disclosure } = commit(value);
+    const { commitment, disclosure } = commit(values[member] ?? null);
     commitments[member] = commitment;
     disclosures[member] = disclosure;
   }
