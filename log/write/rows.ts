@@ -12,17 +12,15 @@ const REMEMBERED_BYTES = 16 * 1024 * 1024;
 /** Bytes that a cached row costs in addition to its text. */
 const ROW_BYTES = 200;
 
-/** A row as it is on disk; undefined for one that is not there. Boxed, since the cache holds no undefined. */
-interface Remembered {
-  readonly value: Json | undefined;
-}
+/** The value of a row. None is null, because null deletes. */
+type Value = Exclude<Json, null>;
 
 /** The rows of the core or of the plugins: synchronous reads at the sequence point, writes by round. */
 export class Rows {
   readonly pending = new Overlay<Json>();
   readonly #store: Store;
   readonly #letter: number;
-  readonly #remembered = new LRUCache<string, Remembered>({ maxSize: REMEMBERED_BYTES });
+  readonly #remembered = new LRUCache<string, Value>({ maxSize: REMEMBERED_BYTES });
   /** Bytes of the rows that rounds write, until they are durable; oldest first. */
   readonly #sizes: { readonly round: number; readonly sizes: Map<string, number> }[] = [];
 
@@ -40,15 +38,13 @@ export class Rows {
   /** The row as of the last durable round. Callers must not change it. */
   durable(key: string): Json | undefined {
     const known = this.#remembered.get(key);
-    if (known !== undefined) return known.value;
+    if (known !== undefined) return known;
     const bytes = this.#store.get(rowKey(this.#letter, key));
-    const value =
-      bytes === undefined
-        ? undefined
-        : (JSON.parse(
-            Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString(),
-          ) as Json);
-    this.#remember(key, value, bytes?.length ?? 0);
+    // Not remembered: the store answers for absent keys from memory, and most of them are asked for once.
+    if (bytes === undefined) return undefined;
+    const { buffer, byteOffset, length } = bytes;
+    const value = JSON.parse(Buffer.from(buffer, byteOffset, length).toString()) as Value;
+    this.#remember(key, value, length);
     return value;
   }
 
@@ -74,8 +70,8 @@ export class Rows {
       // Only rows that were read before are cached. Most written rows are never read, and would evict those that are.
       if (!this.#remembered.has(key)) continue;
       const size = sizes?.get(key);
-      if (size === undefined) this.#remembered.delete(key);
-      else this.#remember(key, value ?? undefined, size);
+      if (size === undefined || value === null) this.#remembered.delete(key);
+      else this.#remember(key, value, size);
     }
     this.pending.settle(round);
   }
@@ -85,8 +81,8 @@ export class Rows {
     this.#remembered.delete(key);
   }
 
-  #remember(key: string, value: Json | undefined, bytes: number): void {
-    this.#remembered.set(key, { value }, { size: bytes + key.length + ROW_BYTES });
+  #remember(key: string, value: Value, bytes: number): void {
+    this.#remembered.set(key, value, { size: bytes + key.length + ROW_BYTES });
   }
 }
 

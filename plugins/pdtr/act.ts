@@ -99,5 +99,5 @@ export function preimageBehind(
   const tuple = tupleOf(told, caller, timestamp_ms);
   if (defaultActionRef(tuple) !== action_ref) return null;
   const { agent_id, action_type, scope } = tuple;
-  return { agent_id, action_type, scope, timestamp_ms: tuple.timestamp_ms };
+  return { action_type, agent_id, scope, timestamp_ms: tuple.timestamp_ms };
 }

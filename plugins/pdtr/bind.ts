@@ -126,7 +126,7 @@ function hidden({ request, payment, act, listed }: Binding, decision: Decision) 
   const { agent_id, action_type, scope, timestamp_ms } = act.tuple;
   const { domain, currency, settlement_rail, entry_id } = request;
   const values: Record<string, Json> = {
-    preimage: { agent_id, action_type, scope, timestamp_ms },
+    preimage: { action_type, agent_id, scope, timestamp_ms },
   };
   if (domain !== undefined) values['domain'] = domain;
   if (currency !== undefined && !listed.currencies.has(currency)) values['currency'] = currency;
