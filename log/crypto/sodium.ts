@@ -1,6 +1,6 @@
 // Libsodium, from the optional package sodium-native. It makes and verifies the same Ed25519 signatures as OpenSSL, and
-// makes the same ciphertexts of ChaCha20-Poly1305, in less time. Where the package cannot be loaded (a platform without a prebuilt binary, or an installation without
-// optional packages), node:crypto does the work. Server only.
+// makes the same ciphertexts of ChaCha20-Poly1305, in less time. Where the package cannot be loaded (a platform without
+// a prebuilt binary, or an installation without optional packages), node:crypto does the work. Server only.
 
 import type { KeyObject } from 'node:crypto';
 import { createRequire } from 'node:module';

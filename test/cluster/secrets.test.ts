@@ -22,7 +22,7 @@ postgresSuite('the secrets of a cluster', function (postgres) {
         { message },
         { key: node.live, headers },
       );
-      if (status === 200) return json['entry_id'] as string;
+      if (status === 200) return json.entry_id as string;
       assert.equal(status, 503, text);
       await sleep(100);
     }
@@ -43,7 +43,7 @@ postgresSuite('the secrets of a cluster', function (postgres) {
 
     const entry = await classify(node, 'the message after');
     const { json, text } = await node.get(`/r/${entry}`, { key: node.live });
-    assert.match(JSON.stringify(json['disclosures']), /the message after/, text);
+    assert.match(JSON.stringify(json.disclosures), /the message after/, text);
     assert.equal(await files(), before);
     const later = await sql("SELECT max(seq) FROM actlog_round WHERE stream = 'live-1'");
     assert.ok(Number(later) > Number(rounds), 'the rounds of the log were kept');
