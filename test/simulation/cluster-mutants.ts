@@ -105,11 +105,25 @@ export const CLUSTER_MUTANTS: readonly Mutant[] = [
     '    if (leads) await this.#takeKeys();\n',
     '',
   ),
+  {
+    ...mutant(
+      'a node takes over keys before it has compared itself with the database',
+      'gateway/cluster/node.ts',
+      '    if (leads) await this.#takeKeys();\n',
+      '    await this.#keys.take(() => Promise.resolve()).catch(() => undefined);\n',
+    ),
+    // A leader that notices lost secrets by the mark does not commit a round that needs them.
+    also: {
+      file: 'log/cluster/database.ts',
+      from: '[...(await this.marks(epoch))]',
+      to: '[await this.#mark()]',
+    },
+  },
   mutant(
-    'a node takes over keys before it has compared itself with the database',
-    'gateway/cluster/node.ts',
-    '    if (leads) await this.#takeKeys();\n',
-    '    await this.#keys.take(() => Promise.resolve()).catch(() => undefined);\n',
+    'keys of disclosures are put under other names than they are read',
+    'gateway/cluster/secret-rows.ts',
+    '[named(key), value]',
+    '[key, value]',
   ),
   mutant(
     'keys that the database has lost are not given back',

@@ -9,7 +9,13 @@ export interface Mutant extends Replacement {
   readonly fault: string;
   /** The world whose seeds must find it. */
   readonly world: WorldName;
+  /** Planted with it: a second protection, which hides the fault from the simulation while it is there. */
+  readonly also?: Replacement;
 }
+
+/** What is planted for a fault. */
+export const replacementsOf = ({ also, ...fault }: Mutant): readonly Replacement[] =>
+  also === undefined ? [fault] : [fault, also];
 
 const mutant = (fault: string, file: string, from: string, to: string): Mutant => ({
   fault,

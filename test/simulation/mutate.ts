@@ -4,7 +4,7 @@
 import { parseArgs } from 'node:util';
 import { CLUSTER_MUTANTS } from './cluster-mutants.ts';
 import { GATEWAY_MUTANTS } from './gateway-mutants.ts';
-import { MUTANTS } from './mutants.ts';
+import { MUTANTS, replacementsOf } from './mutants.ts';
 import type { Mutant } from './mutants.ts';
 import { Simulator } from './simulator.ts';
 
@@ -14,7 +14,7 @@ const SEEDS = 500;
 const { values } = parseArgs({ options: { only: { type: 'string', default: '' } } });
 
 async function row(mutant: Mutant): Promise<string> {
-  const simulator = await Simulator.start([mutant]);
+  const simulator = await Simulator.start(replacementsOf(mutant));
   try {
     const { failures } = await simulator.seeds(mutant.world, 1, SEEDS, true);
     const [found] = failures;

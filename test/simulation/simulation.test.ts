@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { CLUSTER_MUTANTS } from './cluster-mutants.ts';
 import { GATEWAY_MUTANTS } from './gateway-mutants.ts';
-import { MUTANTS } from './mutants.ts';
+import { MUTANTS, replacementsOf } from './mutants.ts';
 import { Simulator } from './simulator.ts';
 import { planOf } from './worlds.ts';
 import type { AnyPlan } from './worlds.ts';
@@ -71,9 +71,11 @@ describe('simulation', function () {
   });
 
   it('can plant each of its faults: the source has the text that a fault replaces once', async () => {
-    for (const { file, from, fault } of [...MUTANTS, ...GATEWAY_MUTANTS, ...CLUSTER_MUTANTS]) {
-      const source = await readFile(file, 'utf8');
-      assert.equal(source.split(from).length, 2, `${file}: ${fault}`);
+    for (const mutant of [...MUTANTS, ...GATEWAY_MUTANTS, ...CLUSTER_MUTANTS]) {
+      for (const { file, from } of replacementsOf(mutant)) {
+        const source = await readFile(file, 'utf8');
+        assert.equal(source.split(from).length, 2, `${file}: ${mutant.fault}`);
+      }
     }
   });
 });
