@@ -213,7 +213,10 @@ export const SETTINGS = {
   ),
   WEBHOOK_TIMEOUT_MS: integer(15_000, 50, 60_000, 'How long the receiver of a webhook may take.'),
   WEBHOOK_CONNECTIONS: integer(8, 1, 64, 'Concurrent webhook requests to one host.'),
-  THREADS: oneOf(['on', 'off'], 'Signing and map folding in their own threads.'),
+  THREADS: oneOf(
+    ['on', 'off'],
+    'Signing, map folding and sending webhooks in threads of their own.',
+  ),
   PLUGINS: list('Plugins beside the built-in ones, or in their places: paths or package names.'),
   OTEL_EXPORTER_OTLP_ENDPOINT: address(
     '',

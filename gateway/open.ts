@@ -28,11 +28,10 @@ import type { Membership } from './cluster/cluster.ts';
 import { secretRows } from './cluster/secret-rows.ts';
 import { registerPlace } from './config.ts';
 import type { Config, ConfigSources } from './config.ts';
-import { parseNetwork } from './egress/address.ts';
 import { observeDisk, timedStore } from './disk.ts';
 import { openEgress } from './egress/egress.ts';
 import { EventFeed } from './events.ts';
-import type { Resolve } from './egress/egress.ts';
+import type { Resolve } from './egress/names.ts';
 import type { Gateway } from './gateway.ts';
 import { orderPlugins, setUpPlugins } from './host/host.ts';
 import { catalogsOf } from './host/plugin-catalogs.ts';
@@ -224,7 +223,8 @@ async function open(
   closers.push(() => search.close());
   const egress = openEgress({
     allow_http: config.EGRESS_ALLOW_HTTP === 'on',
-    networks: config.EGRESS_NETWORKS.map(parseNetwork),
+    networks: config.EGRESS_NETWORKS,
+    thread: config.THREADS === 'on' && options.resolve === undefined,
     timeout_ms: config.WEBHOOK_TIMEOUT_MS,
     connections: config.WEBHOOK_CONNECTIONS,
     ...(options.resolve === undefined ? {} : { resolve: options.resolve }),

@@ -5,7 +5,6 @@ import { LRUCache } from 'lru-cache';
 import { Webhook } from 'standardwebhooks';
 import { readEntry, toBase64 } from '../../log/index.ts';
 import type { Json, JsonObject, Log } from '../../log/index.ts';
-import { isEgressRefused } from '../egress/egress.ts';
 import type { Ground } from '../ground.ts';
 import { OWN_ADDRESS } from './job.ts';
 import type { Job } from './job.ts';
@@ -102,18 +101,16 @@ export class Delivery {
     const { egress, now } = this.#ground;
     const { url, secret } = receiver;
     const headers = await headersOf(message, now(), this.#signers(log), secret);
-    try {
-      const { status, retry_after } = await egress.post(url, headers, message.body);
-      if (status >= 200 && status < 300) return { end: 'delivered' };
-      if (status === 410) {
-        await receiver.gone();
-        return { end: 'dead', reason: 'answered 410' };
-      }
-      const retry_after_ms = retryAfterMs(retry_after, now());
-      return { end: 'failed', reason: `answered ${String(status)}`, retry_after_ms };
-    } catch (error) {
-      return { end: 'failed', reason: reasonOf(error), retry_after_ms: 0 };
+    const posted = await egress.post({ url, headers, body: message.body });
+    if ('failed' in posted) return { end: 'failed', reason: posted.failed, retry_after_ms: 0 };
+    const { status, retry_after } = posted;
+    if (status >= 200 && status < 300) return { end: 'delivered' };
+    if (status === 410) {
+      await receiver.gone();
+      return { end: 'dead', reason: 'answered 410' };
     }
+    const retry_after_ms = retryAfterMs(retry_after, now());
+    return { end: 'failed', reason: `answered ${String(status)}`, retry_after_ms };
   }
 
   /** Forgets which addresses answered 410. */
@@ -218,13 +215,4 @@ export function retryAfterMs(header: string | undefined, now_ms: number): number
   if (/^\d{1,9}$/.test(header)) return Number(header) * SECOND;
   const date = Date.parse(header);
   return Number.isNaN(date) ? 0 : Math.max(0, date - now_ms);
-}
-
-/** The reason of a failure for the operator. It names neither the URL nor the addresses that its host resolves to. */
-function reasonOf(error: unknown): string {
-  if (isEgressRefused(error)) return `refused: the address ${error.message}`;
-  if (!(error instanceof Error)) return 'failed';
-  if (error.name === 'TimeoutError') return 'did not answer in time';
-  const { code } = error as { code?: unknown };
-  return typeof code === 'string' ? `failed: ${code}` : 'failed';
 }

@@ -1,7 +1,8 @@
 // How fast a queue starts attempts, so that the service answers requests first (gateway/API.md §11).
 //
-// Attempts run on the event loop that answers requests. While the loop is busy, a queue starts few of them; the other
-// messages wait in the database, and are sent when the loop has time again. Time is divided into windows, each with an
+// Each attempt takes time from the event loop that answers requests: the loop makes the message and records the result.
+// While it is busy, a queue starts few attempts; the other messages wait in the database, and are sent when the loop has
+// time again. Time is divided into windows, each with an
 // allowance of attempts. It halves after a window in which the loop was busy, and doubles when it was used up although
 // the loop had time in the last windows. It is never smaller than `LEAST`, which is the guarantee for a service that is
 // always busy. After a pause without messages on a loop with time, it is large enough to send a burst at once.

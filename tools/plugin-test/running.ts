@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { readConfig } from '../../gateway/config.ts';
-import type { Resolve } from '../../gateway/egress/egress.ts';
+import type { Resolve } from '../../gateway/egress/names.ts';
 import type { Gateway } from '../../gateway/gateway.ts';
 import { startServer } from '../../gateway/server.ts';
 import type { AnyPlugin } from '../../plugins/contract/index.ts';

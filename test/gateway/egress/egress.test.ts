@@ -2,15 +2,17 @@
 // represents the private network.
 
 import assert from 'node:assert/strict';
-import { parseNetwork } from '../../../gateway/egress/address.ts';
-import { EgressRefused, openEgress } from '../../../gateway/egress/egress.ts';
+import { openEgress } from '../../../gateway/egress/egress.ts';
 import type { EgressOptions, OpenEgress } from '../../../gateway/egress/egress.ts';
+import type { Answered, Posted } from '../../../gateway/egress/posting.ts';
 import { startReceiver, startTwins } from './receiver.ts';
 import type { Receiver } from './receiver.ts';
 
 const OUTSIDE = '127.0.0.2';
 const INSIDE = '127.0.0.1';
 const v4 = (address: string) => ({ address, family: 4 });
+const LATE = 'did not answer in time';
+const bare = (url: string) => ({ url, headers: {}, body: 'x' });
 
 describe('the egress guard', () => {
   let outside: Receiver;
@@ -20,7 +22,8 @@ describe('the egress guard', () => {
   const egress = (options: Partial<EgressOptions> = {}): OpenEgress => {
     const one = openEgress({
       allow_http: true,
-      networks: [parseNetwork(`${OUTSIDE}/32`)],
+      thread: options.resolve === undefined,
+      networks: [`${OUTSIDE}/32`],
       timeout_ms: 5000,
       connections: 4,
       ...options,
@@ -30,8 +33,17 @@ describe('the egress guard', () => {
   };
   const resolving = (...addresses: readonly string[]): OpenEgress =>
     egress({ resolve: () => Promise.resolve(addresses.map(v4)) });
-  const refused = async (sending: Promise<unknown>): Promise<void> => {
-    await assert.rejects(sending, EgressRefused);
+  const answered = async (sending: Promise<Posted>): Promise<Answered> => {
+    const posted = await sending;
+    if ('failed' in posted) throw new Error(posted.failed);
+    return posted;
+  };
+  const failed = async (sending: Promise<Posted>): Promise<string> => {
+    const posted = await sending;
+    return 'failed' in posted ? posted.failed : assert.fail(`answered ${String(posted.status)}`);
+  };
+  const refused = async (sending: Promise<Posted>): Promise<void> => {
+    assert.match(await failed(sending), /^refused: the address .* not public$/);
   };
 
   before(async () => {
@@ -51,7 +63,11 @@ describe('the egress guard', () => {
 
   it('posts to allowed addresses, and returns the answer', async () => {
     outside.answer((_, res) => res.writeHead(503, { 'retry-after': '7' }).end('busy'));
-    const answer = await egress().post(outside.url('/a?b=c'), { 'x-test': '1' }, 'hello');
+    const answer = await egress().post({
+      url: outside.url('/a?b=c'),
+      headers: { 'x-test': '1' },
+      body: 'hello',
+    });
     assert.deepEqual(answer, { status: 503, retry_after: '7' });
     const last = outside.received.at(-1);
     assert.equal(last?.path, '/a?b=c');
@@ -84,19 +100,19 @@ describe('the egress guard', () => {
   });
 
   it('does not connect to a private literal address for any caller', async () => {
-    await refused(egress().post(inside.url(), {}, ''));
-    await refused(egress().post(`http://[::1]:${String(inside.port)}/`, {}, ''));
+    await refused(egress().post(bare(inside.url())));
+    await refused(egress().post(bare(`http://[::1]:${String(inside.port)}/`)));
   });
 
   it('checks every address of a name, and connects only to an address that it checked', async () => {
     const url = outside.url('/named', 'receiver.test');
-    assert.equal((await resolving(OUTSIDE).post(url, {}, '')).status, 204);
+    assert.equal((await answered(resolving(OUTSIDE).post(bare(url)))).status, 204);
     assert.equal(outside.received.at(-1)?.headers.host, `receiver.test:${String(outside.port)}`);
     const inward = inside.url('/', 'receiver.test');
-    await refused(resolving(INSIDE).post(inward, {}, ''));
-    await refused(resolving(OUTSIDE, INSIDE).post(inward, {}, ''));
-    await refused(resolving(INSIDE, OUTSIDE).post(url, {}, ''));
-    await refused(resolving().post(url, {}, ''));
+    await refused(resolving(INSIDE).post(bare(inward)));
+    await refused(resolving(OUTSIDE, INSIDE).post(bare(inward)));
+    await refused(resolving(INSIDE, OUTSIDE).post(bare(url)));
+    await refused(resolving().post(bare(url)));
   });
 
   it('refuses a name that resolves to a private address after its first answer', async () => {
@@ -113,8 +129,8 @@ describe('the egress guard', () => {
     try {
       named.answer((_, res) => res.writeHead(204, { connection: 'close' }).end());
       const url = named.url('/', 'rebinding.test');
-      assert.equal((await rebinding.post(url, {}, '')).status, 204);
-      await refused(rebinding.post(url, {}, ''));
+      assert.equal((await answered(rebinding.post(bare(url)))).status, 204);
+      await refused(rebinding.post(bare(url)));
       assert.deepEqual(asked, ['rebinding.test', 'rebinding.test']);
       assert.equal(twin.received.length, 0);
     } finally {
@@ -126,7 +142,7 @@ describe('the egress guard', () => {
   it('follows no redirect', async () => {
     for (const status of [301, 302, 307, 308]) {
       outside.answer((_, res) => res.writeHead(status, { location: inside.url() }).end());
-      assert.equal((await egress().post(outside.url(), {}, 'x')).status, status);
+      assert.equal((await answered(egress().post(bare(outside.url())))).status, status);
     }
   });
 
@@ -144,13 +160,13 @@ describe('the egress guard', () => {
       res.on('drain', more);
       more();
     });
-    assert.equal((await egress().post(outside.url(), {}, '')).status, 200);
+    assert.equal((await answered(egress().post(bare(outside.url())))).status, 200);
     assert.ok(sent < 100_000_000, `${String(sent)} bytes had been sent`);
   });
 
   it('ends connections to receivers that do not answer, or answer too slowly', async () => {
     outside.answer(() => undefined);
-    await assert.rejects(egress({ timeout_ms: 100 }).post(outside.url(), {}, ''));
+    assert.equal(await failed(egress({ timeout_ms: 100 }).post(bare(outside.url()))), LATE);
     outside.answer((_, res) => {
       res.writeHead(200);
       const trickle = setInterval(() => res.write('.'), 10);
@@ -158,7 +174,20 @@ describe('the egress guard', () => {
         clearInterval(trickle);
       });
     });
-    await assert.rejects(egress({ timeout_ms: 200 }).post(outside.url(), {}, ''));
+    assert.equal(await failed(egress({ timeout_ms: 200 }).post(bare(outside.url()))), LATE);
+  });
+
+  it('aborts the requests in flight when it is closed', async () => {
+    for (const resolve of [undefined, () => Promise.resolve([v4(OUTSIDE)])]) {
+      const one = egress(resolve === undefined ? {} : { resolve });
+      const arrived = new Promise((begun) => {
+        outside.answer(begun);
+      });
+      const sending = one.post(bare(outside.url('/', resolve && 'receiver.test')));
+      await arrived;
+      await one.close();
+      assert.match(await failed(sending), /^failed: UND_ERR_/);
+    }
   });
 
   it('lets requests of the operator reach private addresses, without redirects', async () => {

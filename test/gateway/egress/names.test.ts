@@ -4,8 +4,8 @@ import assert from 'node:assert/strict';
 import { createSocket } from 'node:dgram';
 import type { Socket } from 'node:dgram';
 import { once } from 'node:events';
-import { openNames } from '../../../gateway/egress/egress.ts';
-import type { Names } from '../../../gateway/egress/egress.ts';
+import { openNames } from '../../../gateway/egress/names.ts';
+import type { Names } from '../../../gateway/egress/names.ts';
 
 const A = 1;
 const HEADER = 12;

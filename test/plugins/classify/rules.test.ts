@@ -38,6 +38,7 @@ const limits = {
 const toll = { id: 'classify', micro_usd: 50_000 };
 const egress = openEgress({
   allow_http: false,
+  thread: false,
   networks: [],
   timeout_ms: 1000,
   connections: 1,
