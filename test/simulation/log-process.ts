@@ -128,7 +128,12 @@ export class LogProcess extends Machine {
       this.succeeding = false;
     }
     const log = await openLog({ ...this.options(), origin_base: 'log.example' });
-    await log.declare(TYPES);
+    try {
+      await log.declare(TYPES);
+    } catch (error) {
+      await log.close();
+      throw error;
+    }
     return log;
   }
 
