@@ -33,13 +33,16 @@ export interface BuiltLog {
   close(): Promise<void>;
 }
 
+/** The layout is told by the text of modules, which is another one for the sources than for the build. */
+const ENDING = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
+
 /** Drafts of one append while a log is built. */
 const GROUP = 64;
 
 /** A data folder with a live log of that size. */
 export async function builtLog(size: BuiltSize): Promise<BuiltLog> {
   const { entries, keys } = size;
-  const name = `${String(entries)}-entries-${String(keys).replace(' ', '-')}-keys-`;
+  const name = `${String(entries)}-entries-${String(keys).replace(' ', '-')}-keys-${ENDING}-`;
   const kept = join(tmpdir(), 'actlog-bench-kept', `${name}${await layoutId()}`);
   if (!existsSync(kept)) await build(kept, name, size);
   const folder = await temporaryFolder();
@@ -50,10 +53,9 @@ export async function builtLog(size: BuiltSize): Promise<BuiltLog> {
 
 /** Logs that another layout of the database wrote are other logs. */
 async function layoutId(): Promise<string> {
-  const ending = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
   const hash = createHash('sha256');
   for (const module of ['store/layout', 'store/store', 'map/snapshot', 'write/integrate']) {
-    hash.update(await readFile(new URL(`../../log/${module}.${ending}`, import.meta.url)));
+    hash.update(await readFile(new URL(`../../log/${module}.${ENDING}`, import.meta.url)));
   }
   return hash.digest('hex').slice(0, 12);
 }
