@@ -224,7 +224,7 @@ async function open(
   const egress = openEgress({
     allow_http: config.EGRESS_ALLOW_HTTP === 'on',
     networks: config.EGRESS_NETWORKS,
-    thread: config.THREADS === 'on' && options.resolve === undefined,
+    thread: config.THREADS === 'on',
     timeout_ms: config.WEBHOOK_TIMEOUT_MS,
     connections: config.WEBHOOK_CONNECTIONS,
     ...(options.resolve === undefined ? {} : { resolve: options.resolve }),

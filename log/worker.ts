@@ -39,7 +39,7 @@ export interface WorkerPoolOptions<J extends Jobs> {
   readonly name: string;
   /** The maximum number of threads. With 0, every job runs at once on the calling thread. */
   readonly threads: number;
-  /** Sends a new thread the jobs that it must run before all others. */
+  /** Sends a new thread the jobs that it must run before all others. With `threads: 0`, they run in the constructor. */
   readonly prepare?: (tell: Tell<J>) => void;
   /** Whether the next call starts a new thread for one that ended. Default: true; false if a thread holds state. */
   readonly replace?: boolean;
@@ -91,6 +91,9 @@ export class WorkerPool<J extends Jobs> {
     this.#module = module;
     this.#options = options;
     this.#local = module.make();
+    if (options.threads === 0) {
+      options.prepare?.((job, input) => (this.#local[job] as AnyJob).run(input));
+    }
   }
 
   /** Starts all threads, so that the first calls do not wait for them. */

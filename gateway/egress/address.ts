@@ -43,3 +43,6 @@ export function mayConnect(literal: string, allowed: readonly Network[]): boolea
 function within(address: Address, [network, bits]: Network): boolean {
   return address.kind() === network.kind() && address.match([network, bits] as never);
 }
+
+/** The literal address in the host of a URL, which has IPv6 addresses in brackets; another host as it is. */
+export const withoutBrackets = (hostname: string): string => hostname.replace(/^\[(.*)\]$/, '$1');

@@ -6,15 +6,15 @@ import { LRUCache } from 'lru-cache';
 import { Agent, fetch as undiciFetch } from 'undici';
 import { WorkerPool } from '../../log/index.ts';
 import type { Egress } from '../../plugins/contract/index.ts';
-import { mayConnect, parseNetwork } from './address.ts';
+import { mayConnect, parseNetwork, withoutBrackets } from './address.ts';
 import type { Network } from './address.ts';
-import { CONNECT_TIMEOUT_MS, refusedBecause, threadJobs, withoutBrackets } from './posting.ts';
+import { CONNECT_TIMEOUT_MS, refusedBecause, threadJobs } from './posting.ts';
 import type { Posted, Posting, PostingOptions } from './posting.ts';
 
 /** The settings for URLs that callers name. */
 export interface EgressOptions extends PostingOptions {
   readonly allow_http: boolean;
-  /** Whether requests are sent on a thread. Not with `resolve`, which no thread can call. */
+  /** Whether a thread sends the requests. It starts with the first. There is none with `resolve`, which it could not call. */
   readonly thread: boolean;
 }
 
@@ -40,19 +40,17 @@ export function openEgress({ allow_http, thread, ...options }: EgressOptions): O
   const configured = new Agent({ connect: { timeout: CONNECT_TIMEOUT_MS } });
   const pool = new WorkerPool(threadJobs, {
     name: 'webhook',
-    threads: thread ? 1 : 0,
+    threads: thread && options.resolve === undefined ? 1 : 0,
     prepare: (tell) => {
       tell('open', options);
     },
   });
-  // The thread starts with the first message.
   let used = false;
   return {
     refusal: (url) => checked.memo(url).refused,
     async post(posting) {
       const { refused } = checked.memo(posting.url);
       if (refused !== null) return { failed: refusedBecause(refused) };
-      if (!used) pool.tell('open', options);
       used = true;
       return pool
         .run('post', posting)
@@ -66,6 +64,7 @@ export function openEgress({ allow_http, thread, ...options }: EgressOptions): O
         // The types of undici and of the global fetch differ, but describe the same function.
       })) as unknown as typeof fetch,
     async close() {
+      // A thread is not started only to close it; a second close finds the pool closed.
       if (used) await pool.run('close', undefined).catch(() => undefined);
       await Promise.all([pool.close(), configured.destroy()]);
     },

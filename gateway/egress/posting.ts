@@ -6,7 +6,7 @@ import { isIP } from 'node:net';
 import type { LookupFunction } from 'node:net';
 import { Agent, buildConnector } from 'undici';
 import type { Dispatcher } from 'undici';
-import { mayConnect, parseNetwork } from './address.ts';
+import { mayConnect, parseNetwork, withoutBrackets } from './address.ts';
 import { openNames } from './names.ts';
 import type { Resolve } from './names.ts';
 
@@ -107,8 +107,6 @@ function reasonOf(error: unknown): string {
   const { code } = error as { code?: unknown };
   return typeof code === 'string' ? `failed: ${code}` : 'failed';
 }
-
-export const withoutBrackets = (hostname: string): string => hostname.replace(/^\[(.*)\]$/, '$1');
 
 /**
  * Connects to checked addresses only: to a literal address directly, to a name through the checked DNS answers that are

@@ -33,7 +33,7 @@ export interface BuiltLog {
   close(): Promise<void>;
 }
 
-/** The layout is told by the text of modules, which is another one for the sources than for the build. */
+/** Ending of the modules that `layoutId` hashes. Sources and build have different ids, so each keeps logs of its own. */
 const ENDING = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
 
 /** Drafts of one append while a log is built. */

@@ -22,7 +22,7 @@ describe('the egress guard', () => {
   const egress = (options: Partial<EgressOptions> = {}): OpenEgress => {
     const one = openEgress({
       allow_http: true,
-      thread: options.resolve === undefined,
+      thread: true,
       networks: [`${OUTSIDE}/32`],
       timeout_ms: 5000,
       connections: 4,
